@@ -42,6 +42,7 @@ from reticent.privacy.row_maps.mixture_moments import (
     LengthCounts,
     LevelCounts,
     LogRatio,
+    NearestCounts,
     WordTable,
     level_moments,
     metric,
@@ -242,6 +243,7 @@ def _moments(maps, second, weights, together=False, hard=False):
 
 STATISTICS |= {
     "lengths": (LengthCounts(metric(_MAPS, _CENTRES), (0.5, 2.0, 5.0), (-1.0, 0.0)), BOX, True),
+    "sizes of clusters": (NearestCounts(metric(_MAPS[0], _CENTRES)), BOX, True),
     "log-ratios": (LogRatio(metric(_MAPS, _CENTRES), (-1.0, 0.0), 1, (2.0, 4.0)), BOX, True),
     "cells": (CellCounts(metric(_MAPS[0], _CENTRES[:1]), 2.0, 5), BOX, True),
     "centred moments": (CentredGram(metric(_MAPS[0], _CENTRES[:1]), 0.5, 0.7), BOX, True),

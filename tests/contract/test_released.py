@@ -39,20 +39,29 @@ RELEASED = {
         reticent.FactorAnalysis(1, bounds=BOX, **MUCH),
         [("ColumnMoments", 1)] * 4 + [("ScaledGram", 4)],
     ),
-    "clusters, noise": (reticent.KMeans(2, bounds=BOX, **PROMISE), [("GridCounts", 16)]),
+    "clusters, noise": (
+        reticent.KMeans(2, bounds=BOX, **PROMISE),
+        [("GridCounts", 15), ("NearestCounts", 1)],
+    ),
     "clusters": (
         reticent.KMeans(2, bounds=BOX, **MUCH),
-        [("GridCounts", 6), ("LeafSums", 7)] + [("ResidualMoments", 1)] * 3,
+        [("GridCounts", 6), ("LeafSums", 6)]
+        + [("ResidualMoments", 1)] * 3
+        + [("NearestCounts", 1)],
     ),
     "clusters of many columns, noise": (
         reticent.KMeans(2, bounds=WIDE, **PROMISE),
         [("ColumnMoments", 2), ("ScaledGram", 2)]
-        + [("ResidualMoments", 1)] * 6
-        + [("ResidualMoments", 2)] * 3,
+        + [("ResidualMoments", 1)] * 5
+        + [("ResidualMoments", 2)] * 3
+        + [("NearestCounts", 1)],
     ),
     "clusters of many columns": (
         reticent.KMeans(2, bounds=WIDE, **MUCH),
-        [("ColumnMoments", 1)] * 2 + [("ScaledGram", 2)] + [("ResidualMoments", 1)] * 12,
+        [("ColumnMoments", 1)] * 2
+        + [("ScaledGram", 2)]
+        + [("ResidualMoments", 1)] * 11
+        + [("NearestCounts", 1)],
     ),
     "one normal law": (
         reticent.GaussianMixture(1, bounds=BOX, **PROMISE),

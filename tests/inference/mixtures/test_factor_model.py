@@ -129,12 +129,16 @@ def test_a_look_grows_to_the_box_as_noise_falls():
     assert widths[-1] == pytest.approx(1.2)
 
 
-def test_a_mean_is_from_a_wider_look_that_surely_found_another():
+def test_a_mean_is_from_a_wider_look_where_a_narrow_one_cut_variance_off():
     columns = ColumnEstimates(2)
-    columns.add(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.2, 0.05, 0.3, 0.3]), 0.01)
-    columns.add(np.zeros(2), np.full(2, 0.5), np.zeros(2), np.array([0.1, 0.1, 0.3, 0.3]), 0.01)
-    assert columns.mean == pytest.approx([0.2, 0.05], abs=1e-3)
-    assert columns.mean_sd == pytest.approx([0.01, 0.005], rel=0.01)
+    columns.add(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.2, 0.05, 0.2, 0.0125]), 0.001)
+    columns.add(np.zeros(2), np.full(2, 0.5), np.zeros(2), np.array([0.1, 0.1, 0.1, 0.05]), 0.001)
+    assert columns.mean == pytest.approx([0.2, 0.05], abs=1e-9)
+    assert columns.mean_sd[0] == pytest.approx(0.001)
+    assert 0.0005 <= columns.mean_sd[1] < 0.0009, "a little may have been cut off unseen"
+    reach, _ = columns.next_window(1e3, 0.001)
+    assert reach[0] == pytest.approx(1.2), "the whole box, where the tail is"
+    assert reach[1] < 1.05
 
 
 def test_a_look_is_wider_where_variances_are_hardly_known():

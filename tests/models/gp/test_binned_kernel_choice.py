@@ -36,7 +36,7 @@ def test_a_kernel_chosen_by_the_exponential_mechanism(how, tmp_path):
     assert model.guarantee_.epsilon <= 5000
     assert [one.shares_spent for one in model.releases_] == [3, 1]
     if "kind" not in how and "regions" not in how:
-        assert 0.5 < model.kernel_.k2.length_scale < 5
+        assert 0.5 < model.kernel_.k1.k2.length_scale < 5
         assert np.sqrt(np.mean((model.predict(x[:50]) - np.sin(x[:50, 0])) ** 2)) < 0.6
     model.save(tmp_path / "m")
     assert [(one.kind, one.most_size) for one in release_groups(model.releases_)][1] == (

@@ -18,6 +18,11 @@ Some labels may be missing: c_j is what the releases say of the number that is t
 
 Hypotheses about the kernel are weighed by their evidence, and their noise by the released second
 moments: free post-processing.
+
+What a clip moves the mean by is modelled as in `moment_model`: the noise is a normal core with a
+rare part, and each release is off by its clip's bias per unit of the core's skewness and of the
+rare part's lopsidedness. These two are unknown numbers like w; releases of different clip
+thresholds tell them.
 """
 
 import math
@@ -33,10 +38,14 @@ from reticent.inference.labels.missing_labels import MissingLabels
 from reticent.inference.labels.settings import LABEL_POSTERIOR
 from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import (
+    NoiseTail,
     clip_moments,
     clipped_second_moment,
+    fit_noise_tail,
     unclipped_variance,
+    weigh_clip_bias,
 )
+from reticent.inference.moment_model.settings import POSTERIOR
 
 __all__ = [
     "AveragedKernel",
@@ -49,6 +58,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _NOISE_GRID = np.geomspace(*LABEL_POSTERIOR.noise_grid)
+_NEVER = 1e3  # a clip threshold that no residual reaches, in half-ranges of y
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +210,15 @@ class PosteriorMixture:
 
 
 @dataclass(frozen=True, eq=False)
-class _SecondMoment:
-    """A released mean of squares, with the sd of its noise, and what residuals were about."""
+class _Stage:
+    """One release: its clip, and the mean of the squared residuals, in half-ranges of y."""
 
-    value: float
-    sd: float
+    centre: Array  # what residuals were about, (inputs,)
     clip_threshold: float
-    centre: Array
+    gain: float
+    skew_bias: float  # of the mean of a label, per third cumulant of the noise
+    second: float  # NaN if no second moment was released
+    second_sd: float
 
 
 class LabelPosterior:
@@ -242,7 +254,13 @@ class LabelPosterior:
         self.weights = np.full(len(kernels), 1 / len(kernels))
         self._rows = np.zeros((0, len(inputs)))
         self._observed = np.zeros(0)
-        self._seconds: list[_SecondMoment] = []
+        self._levels = np.zeros((0, 0))  # each row's sum over inputs, in the column of its stage
+        self._stages: list[_Stage] = []
+        self._columns = np.zeros((len(inputs), 0))  # of the last release
+        self._noise_per_threshold = 0.0  # its noise, and that of its second moment, by r and r²
+        self._second_sd_per_threshold = 0.0
+        # factor on the odds that noise is not normal
+        self._doubt = 1.0 if learn_noise else POSTERIOR.doubt_of_normal_noise
         self._kept: dict[int, tuple[Array, Array]] = {}
         self.centre = np.zeros(len(inputs))  # the mean of the function at the inputs
         prior_variances = [
@@ -252,11 +270,24 @@ class LabelPosterior:
             np.mean(prior_variances)
         )  # its variance there, on average over the records
         self.prior_std = math.sqrt(self.posterior_variance)
+        self._bias_mean = np.zeros(2)  # skewness and lopsidedness of the noise
+        self._bias_covariance = np.zeros((2, 2))
+        self._fit_tails()
 
     @property
     def s2(self) -> float:
-        """Variance of the observation noise, as far as is known."""
+        """Variance of the observation noise if it is normal, as far as is known."""
         return float(self.weights @ self._s2)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the observation noise, with its rare part."""
+        return self.s2 + self._excess
+
+    @property
+    def _excess(self) -> float:
+        """What the rare part of the noise adds to its variance."""
+        return max(self.tail.variance() - self.s2, 0.0)
 
     @property
     def labels(self) -> tuple[float, float]:
@@ -293,17 +324,22 @@ class LabelPosterior:
         second = None
         if squares is not None:
             second = self._mean_square(*squares, clip_threshold)
+            self._second_sd_per_threshold = second[1] / clip_threshold**2
+        self._noise_per_threshold = sd / clip_threshold
+        self._columns = columns
         gain = 1.0
         distortion = 0.0
-        if clip_threshold < 1:  # else the bounds alone clip
-            expected = self.posterior_variance + self.s2
-            if second is None:
-                variance = expected
-            else:
-                variance = unclipped_variance(expected, *second, clip_threshold)
-            inside, square, _ = clip_moments(clip_threshold / math.sqrt(variance))
+        skew_bias = 0.0
+        if clip_threshold >= 1 + float(np.abs(centre).max()):  # the bounds alone clip
+            clip_threshold = _NEVER
+        else:
+            variance = self.posterior_variance + self.s2
+            if second is not None:
+                variance = unclipped_variance(variance, *second, clip_threshold)
+            inside, square, odd = clip_moments(clip_threshold / math.sqrt(variance))
             gain = max(inside, LABEL_POSTERIOR.min_gain)
             distortion = max(square / gain**2 - 1, 0.0) * variance
+            skew_bias = odd[0] / (math.sqrt(6) * gain * variance)
         observed = value / gain + columns.T @ (self.counts * centre)
         noise = (sd / gain) ** 2 * np.eye(len(value)) + distortion * (
             columns.T * self.counts
@@ -312,9 +348,14 @@ class LabelPosterior:
             noise += self._missing_noise(columns, centre)
         lower = robust_cholesky(noise, SMALL_JITTER)
         self._take(solve_lower(lower, columns.T * self.counts), solve_lower(lower, observed))
-        if second is not None:
-            self._seconds.append(_SecondMoment(*second, clip_threshold, centre))
+        self._stages.append(
+            _Stage(centre, clip_threshold, gain, skew_bias, *(second or (math.nan, math.nan)))
+        )
+        self._fit_tails()
+        self._fit_clip_bias()
         self._weigh()
+        self._fit_tails()
+        self._fit_clip_bias()
 
     def _missing_noise(self, columns: Array, centre: Array) -> Array:
         """Covariance that the unknown numbers of labels give to sums of residuals (k, k).
@@ -338,12 +379,138 @@ class LabelPosterior:
 
     def _take(self, rows: Array, observed: Array) -> None:
         """Add rows that were observed with noise of variance one; keep as few as span all."""
+        stage = self._levels.shape[1]
+        levels = np.zeros((len(self._rows) + len(rows), stage + 1))
+        levels[: len(self._rows), :stage] = self._levels
+        levels[len(self._rows) :, stage] = rows.sum(axis=1)
         rows = np.vstack([self._rows, rows])
         observed = np.append(self._observed, observed)
-        values, axes = np.linalg.eigh(rows @ rows.T)
+        values, axes = np.linalg.eigh(rows @ rows.T + levels @ levels.T)
         axes = axes[:, values > LABEL_POSTERIOR.negligible_row * values[-1]]
         self._rows = axes.T @ rows
+        self._levels = axes.T @ levels
         self._observed = axes.T @ observed
+
+    def _fit_tails(self) -> None:
+        """Noise as a normal core with a rare part, from the second moments of all stages.
+
+        As releases show it, and as it may be. Noise whose size is given is taken for normal.
+        """
+        self.tail = NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
+        self.possible_tail = self.tail
+        if not self._learn_noise:
+            return
+        stages = self._stages
+        explained = np.array([self._explained(stage.centre) for stage in stages])
+        second = np.array([stage.second for stage in stages])
+        second_sd = np.array([stage.second_sd for stage in stages])
+        r = np.array([stage.clip_threshold for stage in stages])
+        longest = self.longest_residual()
+        self.tail = fit_noise_tail(self.s2, explained, second, second_sd, r, longest)
+        prior = float(np.log(self._guess).mean()), LABEL_POSTERIOR.log_noise_sd
+        self.possible_tail = fit_noise_tail(
+            self.s2, explained, second, second_sd, r, longest, log_variance=prior
+        )
+
+    def _explained(self, centre: Array) -> float:
+        """Variance of residuals about a centre that is not noise."""
+        shift = float(self.counts @ np.square(self.centre - centre)) / self.counts.sum()
+        return self.posterior_variance + shift
+
+    def longest_residual(self) -> float:
+        """Largest residual of labels within their bounds, in half-ranges of y."""
+        return 1 + float(np.abs(self.centre).max())
+
+    def _clip_biases(self, tail: NoiseTail) -> Array:
+        """Bias of a label's mean in each stage (stages, 2).
+
+        Per unit of the skewness of the noise's core, and of the lopsidedness of its rare part.
+        """
+        r, gain, skew_bias = np.array(
+            [(stage.clip_threshold, stage.gain, stage.skew_bias) for stage in self._stages]
+        ).T
+        return np.column_stack([self.s2**1.5 * skew_bias, -tail.shortfall(r) / gain])
+
+    def _fit_clip_bias(self) -> None:
+        """Skewness and lopsidedness of the noise: mean and covariance."""
+        self._bias_mean, self._bias_covariance = self._clip_bias(self._doubt)
+
+    def _clip_bias(self, doubt: float) -> tuple[Array, Array]:
+        """The same by stages that were clipped elsewhere, under the likeliest hypothesis."""
+        h = int(np.argmax(self.weights))
+        psi, left_out = self._at_inputs(h)
+        lower = robust_cholesky(self._covariance(psi, left_out, self._s2[h])[0], SMALL_JITTER)
+        off = solve_lower(lower, self._levels @ self._clip_biases(self.tail))
+        return weigh_clip_bias(off.T @ off, off.T @ solve_lower(lower, self._observed), doubt)
+
+    def _stage_weights(self) -> Array:
+        """What each stage counts for in the level of the function (stages,)."""
+        information = np.square(self._levels).sum(axis=0)
+        return np.asarray(information / information.sum())
+
+    def clip_errors(self, thresholds: Array, stages: int) -> Array:
+        """Mean squared error of the function if so many stages were clipped at each threshold.
+
+        Thresholds and roots of the errors (thresholds,) in half-ranges of y. Sampling noise,
+        privacy noise and what a clip may move the mean by, as far as releases tell how lopsided
+        the noise is.
+        """
+        variance = self.posterior_variance + self.s2
+        gain, second, odd = clip_moments(thresholds / math.sqrt(variance))
+        gain = np.maximum(gain, LABEL_POSTERIOR.min_gain)
+        biases = np.column_stack(
+            [
+                self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
+                -self.tail.shortfall(thresholds) / gain,
+            ]
+        )
+        mean, covariance = self._clip_bias(POSTERIOR.doubt_of_normal_noise)
+        moments = mean**2 + covariance.diagonal()
+        bias2 = biases**2 @ moments
+        sampling = self.s2 + variance * np.maximum(second / gain**2 - 1, 0.0)
+        sampling += self.tail.excess_variance(self.s2, thresholds) / gain**2
+        privacy = (self._noise_per_threshold * thresholds / gain) ** 2 / stages
+        level = np.maximum(bias2, 1e-300)
+        seen = np.sqrt((self._clip_biases(self.tail) ** 2 @ moments) / level[:, None])
+        apart2 = np.maximum(1 - seen, 0.0) ** 2
+        level = 1 / (1 / level + apart2 @ np.square(self._levels).sum(axis=0))
+        local = POSTERIOR.local_bias**2 * bias2
+        return np.asarray(self._function_errors(sampling, privacy) + level + local)
+
+    def _function_errors(self, sampling: Array, privacy: Array) -> Array:
+        """Mean posterior variance of the function at the records, from columns like the last ones.
+
+        For each variance of a label, and each variance of the privacy noise of a column.
+        """
+        psi, left_out = self._at_inputs(int(np.argmax(self.weights)))
+        weighted = self._columns.T * self.counts
+        G = weighted @ psi.T
+        target = (psi * (self.counts / self.counts.sum())) @ psi.T
+        fixed = G @ G.T + (weighted * (self.counts * left_out)) @ self._columns
+        own = weighted @ self._columns
+        errors = []
+        for label_variance, noise in zip(sampling, privacy, strict=True):
+            S = fixed + label_variance * own + noise * np.eye(len(G))
+            g = solve_lower(robust_cholesky(S, SMALL_JITTER), G)
+            errors.append(float(np.trace(target) - np.sum((g @ target) * g)))
+        return np.array(errors)
+
+    def negligible_threshold(self, stages: int) -> float:
+        """Clip threshold, in standard deviations of a residual, at which noises are equal.
+
+        Those of privacy and of sampling in a release, over so many stages.
+        """
+        sampling_variance = float(self.counts @ np.square(self._columns).sum(axis=1))
+        sampling_variance /= self._columns.shape[1]
+        return math.sqrt(sampling_variance * stages) / self._noise_per_threshold
+
+    def informative_threshold(self) -> float:
+        """Clip threshold at which a second moment still tells the noise, rare parts included."""
+        return math.sqrt(self.possible_tail.variance() / self._second_sd_per_threshold)
+
+    def total_sd(self) -> float:
+        """Standard deviation of a residual, with a rare part that releases show."""
+        return math.sqrt(self.posterior_variance + self.noise_variance)
 
     def _weigh(self) -> None:
         """Solve for every hypothesis, and weigh them by evidence and second moments."""
@@ -352,15 +519,21 @@ class LabelPosterior:
         centres = np.zeros((len(self._features), len(self.inputs)))
         for h in np.flatnonzero(self.weights > LABEL_POSTERIOR.negligible_weight).tolist():
             psi, left_out = self._at_inputs(h)
-            mean, X, scores[h] = self._solve(psi, left_out, self._s2[h])
-            centres[h] = mean @ psi
-            remaining = np.square(psi).sum(axis=0) - np.square(X @ psi).sum(axis=0)
-            spread = np.maximum(remaining, 0.0) + left_out
-            variances[h] = float(self.counts @ spread) / self.counts.sum()
-            if self._learn_noise:
-                self._s2[h], fit = self._noise(
-                    h, centres[h], variances[h], self._labels(psi, left_out, self._s2[h])
-                )
+            for _ in range(LABEL_POSTERIOR.noise_steps):
+                before = self._s2[h]
+                mean, X, scores[h] = self._solve(psi, left_out, before)
+                centres[h] = mean @ psi
+                remaining = np.square(psi).sum(axis=0) - np.square(X @ psi).sum(axis=0)
+                spread = np.maximum(remaining, 0.0) + left_out
+                variances[h] = float(self.counts @ spread) / self.counts.sum()
+                if not self._learn_noise:
+                    break
+                labels = self._labels(psi, left_out, before)
+                self._s2[h], fit = self._noise(h, centres[h], variances[h], labels)
+                if abs(math.log(self._s2[h] / before)) < LABEL_POSTERIOR.second_moment_error:
+                    scores[h] += fit
+                    break
+            else:
                 scores[h] += fit
         if self._learn_kernel:
             weights = np.exp(scores - scores.max())
@@ -387,13 +560,35 @@ class LabelPosterior:
         X = solve_lower(lower, G)
         return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
 
-    def _factor(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, Array]:
-        """A root of the covariance of the observations, the observations whitened by it, and G."""
+    def _covariance(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array]:
+        """Covariance of the observations, if clips are right on average, and G."""
         B = self._rows
         G = B @ psi.T
-        N = (B * (s2 / self.counts + left_out)) @ B.T + np.eye(len(B))
-        lower = robust_cholesky(N + G @ G.T, SMALL_JITTER)
-        return lower, solve_lower(lower, self._observed), G
+        s2 = s2 + self._excess
+        return (B * (s2 / self.counts + left_out)) @ B.T + np.eye(len(B)) + G @ G.T, G
+
+    def _factor(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, Array]:
+        """A root of the covariance of the observations, the observations whitened by it, and G."""
+        covariance, G = self._covariance(psi, left_out, s2)
+        observed = self._observed
+        if self._stages:
+            biases = self._clip_biases(self.tail)
+            off = self._levels @ biases
+            observed = observed - off @ self._bias_mean
+            covariance += off @ self._bias_covariance @ off.T
+            moments = self._bias_covariance + np.outer(self._bias_mean, self._bias_mean)
+            bias = self._stage_weights() @ biases
+            covariance += float(bias @ moments @ bias) * self._local(psi) * (G @ G.T)
+        lower = robust_cholesky(covariance, SMALL_JITTER)
+        return lower, solve_lower(lower, observed), G
+
+    def _local(self, psi: Array) -> float:
+        """Squared bias that differs from place to place, per prior variance of the function.
+
+        By the bias of the level: clips may move the mean more at one place than at another.
+        """
+        prior = float(self.counts @ np.square(psi).sum(axis=0)) / self.counts.sum()
+        return POSTERIOR.local_bias**2 / max(prior, 1e-300)
 
     def _labels(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, float]:
         """What is known of the labels.
@@ -412,9 +607,9 @@ class LabelPosterior:
         """The noise variance that fits the released second moments best, and how well."""
         s2 = self._guess[h] * _NOISE_GRID
         misfit = np.zeros(len(_NOISE_GRID))
-        for second_moment in self._seconds:
+        for stage in self._stages:
             shift, label_shift = (
-                float(self.counts @ np.square(mean - second_moment.centre)) / self.counts.sum()
+                float(self.counts @ np.square(mean - stage.centre)) / self.counts.sum()
                 for mean in (centre, labels[0])
             )
             noise_fraction = (labels[1] + label_shift - variance - shift) / self._s2[
@@ -422,10 +617,10 @@ class LabelPosterior:
             ]  # one, if labels say nothing about the fit
             expected = clipped_second_moment(
                 variance + shift + max(noise_fraction, LABEL_POSTERIOR.min_noise_fraction) * s2,
-                second_moment.clip_threshold,
+                stage.clip_threshold,
             )
-            misfit += (second_moment.value - expected) ** 2 / (
-                second_moment.sd**2 + (LABEL_POSTERIOR.second_moment_error * expected) ** 2
+            misfit += (stage.second - expected) ** 2 / (
+                stage.second_sd**2 + (LABEL_POSTERIOR.second_moment_error * expected) ** 2
             )
         fits = -(misfit + (np.log(_NOISE_GRID) / LABEL_POSTERIOR.log_noise_sd) ** 2) / 2
         best = int(np.argmax(fits))
@@ -440,18 +635,39 @@ class LabelPosterior:
         components = []
         for h in order.tolist():
             psi, left_out = self._at_inputs(h)
-            mean, X, _ = self._solve(psi, left_out, self._s2[h])
-            information = (psi * (self.counts / (self._s2[h] + self.counts * left_out))) @ psi.T
+            mean, X, unseen = self._with_unseen_bias(psi, left_out, self._s2[h])
+            s2 = self._s2[h] + self._excess
+            information = (psi * (self.counts / (s2 + self.counts * left_out))) @ psi.T
             half = solve_lower(
                 robust_cholesky(np.eye(len(psi)) + information, SMALL_JITTER), np.eye(len(psi))
             )
             weight = float(self.weights[h] / self.weights[order].sum())
             components.append(
                 PosteriorComponent(
-                    self._features[h], weight, mean, np.eye(len(psi)) - X.T @ X, half.T @ half
+                    self._features[h],
+                    weight,
+                    mean,
+                    np.eye(len(psi)) - X.T @ X + unseen,
+                    half.T @ half,
                 )
             )
         return PosteriorMixture(components)
+
+    def _with_unseen_bias(
+        self, psi: Array, left_out: Array, s2: float
+    ) -> tuple[Array, Array, Array]:
+        """As `_solve`, and what a rare part of the noise that no release shows may add.
+
+        To the covariance of w, if clips cut it and it is all on one side.
+        """
+        lower, z, G = self._factor(psi, left_out, s2)
+        X = solve_lower(lower, G)
+        shift = self._clip_biases(self.possible_tail) - self._clip_biases(self.tail)
+        bias = float(self._stage_weights() @ shift[:, 1])
+        along = X.T @ solve_lower(lower, self._levels.sum(axis=1))
+        seen = X.T @ X
+        unseen = bias**2 * (np.outer(along, along) + self._local(psi) * seen @ seen)
+        return X.T @ z, X, unseen
 
     def weight_covariance(self, psi: Array, left_out: Array) -> Array:
         """Posterior covariance of w under another kernel, with these features at the inputs."""

@@ -31,9 +31,14 @@ class LabelPosteriorSettings:
     second_moment_error : float
         Relative error of a second moment: residuals are not quite normal.
     noise_grid : (lowest, highest, number)
-        Candidates of s², geometric, as multiples of the first guess.
+        Candidates of s², geometric, as multiples of the first guess, (1/5)² or more: up to 1, the
+        largest variance of labels in [−1, 1]. Finer than ``second_moment_error``: else hypotheses
+        would be weighed by how near to the grid their noise is.
     log_noise_sd : float
         Standard deviation of log s² a priori.
+    noise_steps : int
+        Rounds of noise variance and function, until the first changes by less than
+        ``second_moment_error``: the evidence of a kernel under a wrong noise means nothing.
     min_noise_fraction : float
         Smallest fraction of s² that residuals of labels are taken to show: the function follows
         the labels it was learned from.
@@ -57,8 +62,9 @@ class LabelPosteriorSettings:
     jitter: float = 1e-10
     min_gain: float = 0.3
     second_moment_error: float = 0.05
-    noise_grid: tuple[float, float, int] = (1e-3, 1e1, 41)
+    noise_grid: tuple[float, float, int] = (1e-5, 25.0, 513)
     log_noise_sd: float = 3.0
+    noise_steps: int = 4
     min_noise_fraction: float = 0.1
     uniform_weight: float = 0.1
     negligible_weight: float = 1e-5

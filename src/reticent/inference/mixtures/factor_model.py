@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from reticent.inference.mixtures.settings import FACTOR_MODEL
+from reticent.inference.moment_model.clipping import NoiseTail, fit_noise_tail
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 
 __all__ = [
@@ -30,7 +31,8 @@ ROTATIONS = ("varimax", "quartimax")
 class ColumnEstimates:
     """Mean and variance of each column of scaled records, from stages that look ever closer.
 
-    ``mean_sd`` and ``variance_sd`` are the standard deviations of their noise; all are (d,).
+    ``mean_sd`` and ``variance_sd`` are the standard deviations of their noise, the first with what
+    windows may have cut off on one side; all are (d,).
     """
 
     def __init__(self, d: int) -> None:
@@ -40,13 +42,16 @@ class ColumnEstimates:
         self.variance_sd = np.full(d, np.inf)
         self._means: list[tuple[Array, Array]] = []
         self._variances: list[tuple[Array, Array]] = []
+        self._half_widths: list[Array] = []
 
     def next_window(self, n: float, sd: float) -> tuple[Array, Array]:
         """How far from the mean to look next, and the mean square expected there; both (d,).
 
         The mean square is in units of the squared half-width of the window. ``sd``: noise that the
         next mean squares will have, in the same units. A window is at least so wide that its noise
-        is far below that of sampling ``n`` records: as the budget grows, it grows to the box.
+        is far below that of sampling ``n`` records: as the budget grows, it grows to the box. And
+        once two windows of different width have shown a column's tails, it is as wide as makes the
+        error of the mean least, that of noise and of what a window cuts off.
         """
         known = np.maximum(self.variance, 0.0)
         idle = np.sqrt(FACTOR_MODEL.idle_noise * known * np.sqrt(2 / n) / sd)
@@ -55,7 +60,15 @@ class ColumnEstimates:
             FACTOR_MODEL.window_sd * np.sqrt(known),
         )
         half_width = np.maximum(half_width, idle)
-        half_width = np.minimum(half_width, 1 + np.abs(self.mean))  # the far end of the box
+        far = 1 + np.abs(self.mean)  # the far end of the box
+        half_width = np.minimum(half_width, far)
+        if len(self._means) > 1:
+            idle = FACTOR_MODEL.idle_noise * np.sqrt(known / n) / sd
+            half_width = np.minimum(np.maximum(half_width, idle), far)
+            for j, tail in enumerate(self._tails()):
+                widths = np.geomspace(half_width[j], far[j], FACTOR_MODEL.windows)
+                error2 = (sd * widths) ** 2 + tail.shortfall(widths) ** 2
+                half_width[j] = widths[np.argmin(error2)]
         expected = np.maximum(self.variance, self.variance_sd) / half_width**2
         return half_width, np.minimum(expected, FACTOR_MODEL.max_mean_square)
 
@@ -66,21 +79,57 @@ class ColumnEstimates:
         step, square = np.split(moments, 2)
         step = np.clip(step, -1.0, 1.0)
         self._means.append((np.clip(centre + half_width * step, -1.0, 1.0), half_width * sd))
-        self.mean, self.mean_sd = self._combined_mean()
+        self._half_widths.append(half_width)
         tau = half_width**2 * sd * np.sqrt(1 + 4 * step**2)
         self._variances.append((half_width**2 * (square + offset - step**2), tau))
         self.variance, self.variance_sd = self._combined_variance()
+        self.mean, self.mean_sd = self._best_mean()
 
-    def _combined_mean(self) -> tuple[Array, Array]:
-        """That of the last window, or of a wider one that surely found another."""
-        mean, tau = self._means[-1]
-        for wide, noise in reversed(self._means[:-1]):
-            missed = _surely_more(
-                np.abs(wide - mean), noise**2 + tau**2, FACTOR_MODEL.cut_off_mean_sd
+    def _best_mean(self) -> tuple[Array, Array]:
+        """That of the window with the least error: of noise, and of what it may have cut off."""
+        means, noises = (np.array(rows) for rows in zip(*self._means, strict=True))
+        error2 = noises**2
+        if len(means) > 1:
+            self.mean = means[-1]  # what distances are measured from
+            widths = self._widths()
+            error2 += np.stack(
+                [
+                    tail.shortfall(width) ** 2
+                    for tail, width in zip(self._tails(), widths.T, strict=True)
+                ],
+                axis=1,
             )
-            mean = missed * wide + (1 - missed) * mean
-            tau = missed * noise + (1 - missed) * tau
-        return mean, tau
+        best = error2.argmin(axis=0)[None]
+        return (
+            np.take_along_axis(means, best, 0)[0],
+            np.sqrt(np.take_along_axis(error2, best, 0)[0]),
+        )
+
+    def _widths(self) -> Array:
+        """Distances from the mean within which windows cut nothing off, (windows, d)."""
+        far = 1 + np.abs(self.mean)
+        widths = np.array(self._half_widths)
+        widths[0] = far  # the first window is the box
+        return widths
+
+    def _tails(self) -> list[NoiseTail]:
+        """Each column as a normal core with a rare, larger part, by variances of all windows."""
+        variances, noises = (np.array(rows) for rows in zip(*self._variances, strict=True))
+        widths = self._widths()
+        least = FACTOR_MODEL.hidden_variance * self._variances[0][1]
+        s2 = np.maximum(self.variance, least)
+        return [
+            fit_noise_tail(
+                float(s2[j]),
+                np.zeros(len(widths)),
+                variances[:, j],
+                noises[:, j],
+                widths[:, j],
+                float(widths[0, j]),
+                FACTOR_MODEL.tail_odds,
+            )
+            for j in range(len(s2))
+        ]
 
     def _combined_variance(self) -> tuple[Array, Array]:
         """Narrow stages have less noise, but miss what lies outside.

@@ -156,14 +156,16 @@ class FactorModelSettings:
     window_upper_sd : float
         The same in standard deviations as they may be, two standard errors above the estimate.
     idle_noise : float
-        Noise of a mean square, relative to that of sampling, which costs nothing.
+        Noise of a mean or a mean square, relative to that of sampling, which costs nothing.
     max_mean_square : float
         Largest mean square that is expected in a window, relative to its squared half-width.
+    tail_odds : float
+        Factor on the odds of noise with a rare part: columns have long tails more often.
+    windows : int
+        Windows between which the error of the mean chooses.
     cut_off_sd : float
         Standard deviations of noise by which a wider window must find more variance, for the
         narrower one to have cut something off.
-    cut_off_mean_sd : float
-        The same for another mean, which noise makes both ways, and which matters less.
     cut_off_slope : float
         How sharply that is decided: slope of a logistic function.
     hidden_variance : float
@@ -187,7 +189,8 @@ class FactorModelSettings:
     idle_noise: float = 0.3
     max_mean_square: float = 0.5
     cut_off_sd: float = 1.6
-    cut_off_mean_sd: float = 3.0
+    windows: int = 12
+    tail_odds: float = 4.5
     cut_off_slope: float = 4.0
     hidden_variance: float = 0.06
     min_signal: float = 0.3

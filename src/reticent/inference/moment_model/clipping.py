@@ -5,8 +5,8 @@ This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 * regression: `models.gp.regressor.GPRegressor._clip_thresholds`, where
   `posterior.StagedPosterior.clip_errors` is least;
 * classification: `classification.softmax_posterior.SoftmaxPosterior.best_clip_threshold`;
-* label-only regression: `models.gp.label_regressor.LabelGPRegressor._statistic`, by
-  `LabelSettings.clip_schedule`;
+* label-only regression: `models.gp.label_regressor.LabelGPRegressor._clip_threshold`, where
+  `labels.posterior.LabelPosterior.clip_errors` is least;
 * bandits: `models.bandits.ucb_policy`, by `PolicySettings.first_clip` and ``clip``.
 """
 
@@ -29,6 +29,7 @@ __all__ = [
     "fit_noise_tail",
     "prior_bias_variances",
     "unclipped_variance",
+    "weigh_clip_bias",
 ]
 
 Array = NDArray[np.float64]
@@ -223,6 +224,14 @@ def estimate_clip_bias(
     centred = biases - weights @ biases / weights.sum()
     information = centred.T @ (weights[:, None] * centred)
     evidence = centred.T @ (weights * sums)
+    return weigh_clip_bias(information, evidence, doubt)
+
+
+def weigh_clip_bias(information: Array, evidence: Array, doubt: float = 1.0) -> tuple[Array, Array]:
+    """The same from what releases say of skewness and lopsidedness, in canonical form.
+
+    Their precision (2, 2) and precision times mean (2,), without the prior.
+    """
     prior_sd = np.array([CLIPPED_MOMENTS.skew_sd, CLIPPED_MOMENTS.lopsidedness_sd])
     log_odds = np.zeros(4)
     means = np.zeros((4, 2))

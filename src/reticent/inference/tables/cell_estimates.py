@@ -12,16 +12,20 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
-__all__ = ["CellDesign", "bounded_ratio", "margin_sets", "nonnegative_counts", "summed"]
+__all__ = [
+    "CellDesign",
+    "cell_means",
+    "margin_sets",
+    "nonnegative_counts",
+    "overall_mean",
+    "summed",
+]
 
 Array = NDArray[np.float64]
 MARGIN_WEIGHT = 10.0  # how much closer counts keep to the margins than to the cells
+VISIBLE = 4.0  # standard deviations of its noise from which a number of records stands out
 _STEPS = 300  # of the projection to counts that are not negative
-_GRID = 257  # values that a mean is tried at
-_FAR = 8.0  # standard deviations
-_CHUNK = 4096  # cells at a time
 
 
 @dataclass(frozen=True)
@@ -132,45 +136,27 @@ def _spread(cells: Array, kept: tuple[int, ...]) -> Array:
 # ---- ratios
 
 
-def bounded_ratio(
-    total: Array, present: Array, covariance: Array, variance: Array
+def overall_mean(total: Array, present: Array, covariance: Array, variance: float) -> float:
+    """The mean m = S/P of all cells together, in [−1, 1]: towards 0 if noise hides P."""
+    noise = np.sqrt(covariance[1, 1] * variance * total.size)
+    return float(np.clip(total.sum() / max(float(present.sum()), VISIBLE * noise), -1.0, 1.0))
+
+
+def cell_means(
+    total: Array, present: Array, covariance: Array, variance: float, overall: float
 ) -> tuple[Array, Array]:
-    """Posterior mean and standard deviation of m = S/P ∈ [−1, 1], given noisy S and P, (k,) each.
+    """m = S/P of cells, in [−1, 1], and the standard deviation of its error, given noisy S and P.
 
-    Noise is Gaussian, with ``covariance`` (2, 2) of (S, P) times ``variance`` (k,). The prior is
-    flat on m and on P > 0: a cell whose records are lost in the noise says that m is anything, and
-    a large one that it is S/P, with the error of the delta method.
+    Noise is Gaussian, with ``covariance`` (2, 2) of (S, P) times ``variance``. A cell is taken to
+    have at least so many records as stand out from the noise; those that it lacks of that have the
+    mean of all cells, ``overall``, and may have any: their error is that of a mean which is
+    anywhere in its range.
     """
-    means = []
-    spreads = []
-    for first in range(0, len(total), _CHUNK):
-        some = slice(first, first + _CHUNK)
-        mean, spread = _ratio(total[some], present[some], covariance, variance[some])
-        means.append(mean)
-        spreads.append(spread)
-    return np.concatenate(means), np.concatenate(spreads)
-
-
-def _ratio(total: Array, present: Array, covariance: Array, variance: Array) -> tuple[Array, Array]:
-    precision = np.linalg.inv(covariance)
-    noise = np.sqrt(variance)
-    known = present > _FAR * noise * covariance[1, 1] ** 0.5
-    safe = np.where(known, present, 1.0)
-    ratio = np.clip(total / safe, -1.0, 1.0)
-    square = covariance[0, 0] - 2 * ratio * covariance[0, 1] + ratio**2 * covariance[1, 1]
-    width = _FAR * np.sqrt(square) * noise / safe
-    low = np.where(known, np.maximum(ratio - width, -1.0), -1.0)
-    high = np.where(known, np.minimum(ratio + width, 1.0), 1.0)
-    m = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _GRID)
-    # along (S, P) = P·(m, 1): a = vᵀWv, b = vᵀWy
-    a = m**2 * precision[0, 0] + 2 * m * precision[0, 1] + precision[1, 1]
-    b = (m * precision[0, 0] + precision[0, 1]) * total[:, None] + (
-        m * precision[0, 1] + precision[1, 1]
-    ) * present[:, None]
-    log_density = b**2 / a / (2 * variance[:, None]) - np.log(a) / 2
-    log_density += log_ndtr(b / np.sqrt(a * variance[:, None]))
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    density /= density.sum(axis=1, keepdims=True)
-    mean = (density * m).sum(axis=1)
-    spread = np.sqrt((density * (m - mean[:, None]) ** 2).sum(axis=1))
-    return mean, spread
+    least = VISIBLE * np.sqrt(covariance[1, 1] * variance)
+    number = np.maximum(present, least)
+    lacking = 1 - np.clip(present, 0.0, None) / number
+    mean = np.clip((total + overall * (number - present)) / number, -1.0, 1.0)
+    square = covariance[0, 0] - 2 * mean * covariance[0, 1] + mean**2 * covariance[1, 1]
+    anywhere = overall**2 + 1 / 3  # mean square of the distance from it
+    spread2 = square * variance / number**2 + lacking**2 * anywhere
+    return mean, np.sqrt(np.minimum(spread2, anywhere))

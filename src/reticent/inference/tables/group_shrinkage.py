@@ -20,6 +20,8 @@ MOST_LEVELS = 500  # of all keys together
 _ROUNDS = 200  # of EM
 _FIRST_VARIANCE = 0.1  # of each effect, on a scale where the range is [−1, 1]
 _LEAST_VARIANCE = 1e-8
+_INTERACTIONS = np.geomspace(_LEAST_VARIANCE, 1.0, 33)  # its variances that are averaged over
+_NODES = 7  # values of the variance of single values
 _FEWEST = 1e-3  # records of a cell
 _MARGINS = 100.0  # how much closer smoothed counts keep to the margins than to the cells
 
@@ -30,7 +32,8 @@ def shrink_means(
     records: Array,
     covariance: Array,
     variance: float,
-    within: float,
+    within: tuple[float, float],
+    overall: float,
 ) -> tuple[Array, Array]:
     """Posterior mean and standard deviation of each cell's mean m ∈ [−1, 1].
 
@@ -44,16 +47,17 @@ def shrink_means(
         Of (S, P), by ``variance``.
     variance : float
         Of one released number.
-    within : float
-        Variance of single values in a cell.
+    within : pair of float
+        Variance of single values in a cell, and its standard error.
+    overall : float
+        Mean of all cells together, in [−1, 1].
     """
-    overall = float(np.clip(total.sum() / max(float(present.sum()), 1.0), -1.0, 1.0))
     square = covariance[0, 0] - 2 * overall * covariance[0, 1] + overall**2 * covariance[1, 1]
     # y = S − μP = P·(m − μ) + noise: of the same variance in every cell
     y = (total - overall * present).ravel()
     weight = np.maximum(records, 0.0).ravel()
     noise = square * variance / np.maximum(weight, _FEWEST) ** 2  # of y/P
-    sampling = within / np.maximum(weight, 1.0)
+    sampling = within[0] / np.maximum(weight, 1.0)
     deviation = y / np.maximum(weight, _FEWEST)
     z, groups = _levels(total.shape)
     effects = np.full(groups.max(initial=-1) + 1, _FIRST_VARIANCE)
@@ -72,12 +76,54 @@ def shrink_means(
         share = interaction * joint
         own = share**2 * ((deviation - line) ** 2 + line_variance) + interaction * (1 - share)
         interaction = max(float(own.mean()), _LEAST_VARIANCE)
-    apart = interaction + sampling
-    share = apart / (apart + noise)
-    mean = line + share * (deviation - line)
-    spread = np.sqrt((1 - share) ** 2 * line_variance + apart * (1 - share))
-    shown = np.clip(overall + mean, -1.0, 1.0)
-    return shown.reshape(total.shape), spread.reshape(total.shape)
+    # of the overall mean, which all cells share
+    shared = square * variance * len(y) / max(float(weight.sum()), 1.0) ** 2
+    mean, spread2 = _over_variances(deviation - line, line_variance + shared, noise, weight, within)
+    shown = np.clip(overall + line + mean, -1.0, 1.0)
+    return shown.reshape(total.shape), np.sqrt(spread2).reshape(total.shape)
+
+
+def _over_variances(
+    deviation: Array,
+    line_variance: Array,
+    noise: Array,
+    weight: Array,
+    within: tuple[float, float],
+) -> tuple[Array, Array]:
+    """How far cells are from their line, and the variance of that error, (cells,) each.
+
+    Averaged over the variance of their interaction, whose logarithm is flat a priori, and over the
+    variance of single values: with few cells, a single value of them would be too sure.
+    """
+    laws = [
+        (interaction, single, chance)
+        for single, chance in zip(*_normal_nodes(*within), strict=True)
+        for interaction in _INTERACTIONS
+    ]
+    fits = []
+    for interaction, single, chance in laws:
+        whole = interaction + single / np.maximum(weight, 1.0) + noise + line_variance
+        fits.append(np.log(chance) - np.sum(np.log(whole) + deviation**2 / whole) / 2)
+    probabilities = np.exp(np.array(fits) - max(fits))
+    probabilities /= probabilities.sum()
+    mean = np.zeros(len(deviation))
+    square = np.zeros(len(deviation))
+    for probability, (interaction, single, _) in zip(probabilities, laws, strict=True):
+        apart = interaction + single / np.maximum(weight, 1.0)
+        share = apart / (apart + noise)
+        mean += probability * share * deviation
+        variance = (1 - share) ** 2 * line_variance + share * noise
+        square += probability * ((share * deviation) ** 2 + variance)
+    return mean, np.maximum(square - mean**2, 0.0)
+
+
+def _normal_nodes(mean: float, sd: float) -> tuple[Array, Array]:
+    """Values of a normal number that is not negative, and their probabilities."""
+    if sd == 0:
+        return np.array([mean]), np.ones(1)
+    values = mean + sd * np.linspace(-3, 3, _NODES)
+    chances = np.exp(-0.5 * ((values - mean) / sd) ** 2)
+    return np.maximum(values, 0.0), chances / chances.sum()
 
 
 def _levels(shape: tuple[int, ...]) -> tuple[Array, NDArray[np.int64]]:

@@ -18,9 +18,10 @@ from reticent.errors import BadInput
 from reticent.inference.linalg import project_onto_simplex
 from reticent.inference.tables.cell_estimates import (
     CellDesign,
-    bounded_ratio,
+    cell_means,
     margin_sets,
     nonnegative_counts,
+    overall_mean,
     summed,
 )
 from reticent.inference.tables.group_shrinkage import (
@@ -225,6 +226,7 @@ class PrivateTable(PrivateEstimator):
             layout,
             numbers.reshape(statistic.own, -1),
             spreads,
+            float(release.sd[-1]) * sqrt(2),
             float(release.sd[0]),
             unit_total(curator).most,
         )
@@ -238,7 +240,13 @@ class _Estimates:
     """Least-squares estimates of the cells of one release."""
 
     def __init__(
-        self, layout: TableLayout, numbers: Array, spreads: Array, sd: float, most: float
+        self,
+        layout: TableLayout,
+        numbers: Array,
+        spreads: Array,
+        spreads_sd: float,
+        sd: float,
+        most: float,
     ) -> None:
         self.layout = layout
         self.keys = len(layout.keys)
@@ -248,6 +256,7 @@ class _Estimates:
         self.theta = theta.reshape(-1, *layout.shape)
         self.variance = sd**2
         self.spreads = spreads  # Σ(1 − v²) of each averaged value; nothing with Laplace noise
+        self.spreads_sd = spreads_sd
         self.most = most  # what the total weight cannot exceed
 
     def counts_sd(self) -> float:
@@ -330,19 +339,22 @@ class _Estimates:
     def _means(self, value: int, place: int, *, smooth: bool) -> list["_Column"]:
         middle, half = self.units(place)
         total, present, covariance = self.block(value)
+        overall = overall_mean(total, present, covariance, self.variance)
 
         def margin(kept: tuple[int, ...]) -> tuple[Array, Array]:
             sums = summed(total, kept, self.keys)
             numbers = summed(present, kept, self.keys)
-            variance = np.full(sums.size, self.variance * total.size / sums.size)
-            mean, sd = bounded_ratio(sums.ravel(), numbers.ravel(), covariance, variance)
-            return (middle + half * mean).reshape(sums.shape), (half * sd).reshape(sums.shape)
+            variance = self.variance * total.size / sums.size
+            mean, sd = cell_means(sums, numbers, covariance, variance, overall)
+            return middle + half * mean, half * sd
 
         cells, spread = margin(tuple(range(self.keys)))
         if smooth:
             records = nonnegative_counts(present)
-            within = self._within(value)
-            mean, sd = shrink_means(total, present, records, covariance, self.variance, within)
+            within = self._within(value, overall)
+            mean, sd = shrink_means(
+                total, present, records, covariance, self.variance, within, overall
+            )
             cells = middle + half * mean
             spread = half * sd
         name = self.layout.name(place)
@@ -355,16 +367,17 @@ class _Estimates:
             found.append(_Column(f"{name}_rate", cells, spread, margin, float))
         return found
 
-    def _within(self, value: int) -> float:
-        """Variance of an averaged value within a cell; with Laplace noise the largest possible."""
-        total, present, _ = self.block(value)
-        number = max(float(present.sum()), 1.0)
-        # mean square, less that of the cells' means, each by its records
-        between = float((np.clip(total / np.maximum(present, 1.0), -1.0, 1.0) * total).sum())
-        square = number
-        if len(self.spreads):
-            square = number - float(np.clip(self.spreads[value], 0.0, number))
-        return float(np.clip((square - max(between, 0.0)) / number, 0.0, 1.0))
+    def _within(self, value: int, overall: float) -> tuple[float, float]:
+        """Variance of an averaged value about the overall mean, and its standard error.
+
+        With Laplace noise the largest possible.
+        """
+        most = 1 - overall**2
+        if not len(self.spreads):
+            return most, 0.0
+        number = max(float(self.block(value)[1].sum()), 1.0)
+        found = most - float(self.spreads[value]) / number
+        return float(np.clip(found, 0.0, most)), self.spreads_sd / number
 
     def _totals(self, value: int, place: int) -> "_Column":
         name = self.layout.name(place)

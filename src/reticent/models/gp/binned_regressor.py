@@ -40,7 +40,7 @@ from reticent.models.gp.binning import given_regions, label_sums, make_grid, reg
 from reticent.models.gp.input_features import fill_missing
 from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
-from reticent.models.gp.settings import BINNED, LIMITS
+from reticent.models.gp.settings import BINNED, LIMITS, PRIOR
 from reticent.models.replay import alike
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
@@ -80,7 +80,8 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         hyperparameter's own bounds are its prior; "fixed" means fixed. Default: an RBF kernel with
         a length for each input; for means also a constant; words in no order have effects of their
         own, alone and with the other inputs. A kernel that is given sees codes, and is refused for
-        more than two words in no order.
+        more than two words in no order; beside it, the level of means may be anywhere in the range
+        of y.
     bins : int, list of int, or list of edges, optional
         Number of equal bins of each input between its bounds, or their edges. Default: chosen from
         the number of records, the noise and the number of inputs. For one to four inputs. An input
@@ -240,7 +241,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         d = len(bounds.x)
         fits = False
         try:
-            m = kernel_mixture(self._kernel(bounds, self.kind, 1.0), d)
+            m = kernel_mixture(self.kernel or self._kernel(bounds, self.kind, 1.0), d)
             if self.kind == "mean":
                 unit = bounds.y[0][1] / 2 - bounds.y[0][0] / 2
             else:
@@ -263,9 +264,14 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             )
 
     def _kernel(self, bounds: Bounds, kind: str, unit: float) -> Kernel:
-        """The kernel in units of the data; ``unit``: half-range of y, or the uniform density."""
+        """The kernel in units of the data; ``unit``: half-range of y, or the uniform density.
+
+        A given kernel says how a function varies; its level may be anywhere in the range of y.
+        """
         if self.kernel is not None and kind == self.kind:
-            return clone(self.kernel)
+            if kind == "count":
+                return clone(self.kernel)
+            return clone(self.kernel) + ConstantKernel(PRIOR.level_variance * unit**2, "fixed")
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
         shortest, longest = BINNED.length_range
         limits = tuple(limit * unit**2 for limit in BINNED.variance_range)

@@ -37,7 +37,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import fill_missing
 from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
-from reticent.models.gp.settings import LABELS, LIMITS
+from reticent.models.gp.settings import LABELS, LIMITS, PRIOR, STAGED_FIT
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
@@ -69,7 +69,8 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
         prior; "fixed" means fixed. Default: a constant and a smooth function, with length scales
         around a quarter of each input's range; periodic along cycles, and with an effect for each
-        word. A kernel sees codes, and is refused for more than two words in no order.
+        word. A kernel that is given sees codes, and is refused for more than two words in no order;
+        beside it, the level of the function may be anywhere in the range of y.
     mechanism : {"cloak", "functional", "inducing"}
         Which linear map of the labels is released. "cloak": the mean at the points of interest,
         with noise shaped so that it disturbs them least. "functional": the mean as a function, with
@@ -240,7 +241,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         if self.kernel is None:
             kernel = _default_kernel(bounds, widths, half)
         else:
-            kernel = clone(self.kernel)
+            kernel = clone(self.kernel) + ConstantKernel(PRIOR.level_variance * half**2, "fixed")
         if self.learn_kernel:
             kernels = kernels_around(kernel, widths, LABELS.hypotheses)
         else:
@@ -302,7 +303,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         self._posterior = posterior.posterior()
         self.kernel_ = self._posterior.parts[0].features.k.kernels[0]
         if self.noise is None:
-            self.noise_ = math.sqrt(posterior.s2) * self._half
+            self.noise_ = math.sqrt(posterior.noise_variance) * self._half
         else:
             self.noise_ = float(self.noise)
         self.prior_std_ = posterior.prior_std * self._half
@@ -327,7 +328,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
     ) -> LabelSum:
         """The next release's statistic, from public numbers and earlier releases.
 
-        Its clip threshold, in half-ranges of y, follows `LabelSettings.clip_schedule`.
+        The first one is clipped at the bounds of y, later ones by `_clip_threshold`.
         """
         if self.noise is None:
             squares = LABELS.square_fraction
@@ -335,16 +336,13 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
             squares = 0.0
         clip_threshold = 1.0
         centre = np.zeros(len(posterior.inputs))
-        scheduled = (
-            LABELS.clip_schedule[min(k, len(LABELS.clip_schedule)) - 1] * posterior.residual_sd()
-        )
-        if k and scheduled < 1:  # else nothing is known that would be better than the bounds
-            clip_threshold = scheduled
+        if k:
+            clip_threshold = self._clip_threshold(posterior, k)
             centre = posterior.centre
         features = self._inducing_features(posterior, bounds)
         psi, left_out = features(posterior.inputs)
         heteroscedastic = self.mechanism != "inducing" or self.approximation == "fitc"
-        nu = posterior.s2 + posterior.counts * (left_out if heteroscedastic else 0.0)
+        nu = posterior.noise_variance + posterior.counts * (left_out if heteroscedastic else 0.0)
         # what is known already need not be released again
         root = robust_cholesky(posterior.weight_covariance(psi, left_out), SMALL_JITTER)
         target = (psi * posterior.counts) @ psi.T
@@ -375,6 +373,27 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
             clip_threshold=clip_threshold,
             squares=squares,
         )
+
+    def _clip_threshold(self, posterior: LabelPosterior, k: int) -> float:
+        """Clip threshold of stage k > 0, in half-ranges of y: the rule of `GPRegressor`.
+
+        Where the expected error of the function is least (`LabelPosterior.clip_errors`), but no
+        narrower than ``clip_schedule``; than where privacy noise is `negligible_noise` of the
+        sampling noise; and, in one early stage, than where a second moment still tells the noise.
+        Not in the last: one of eight stages is more than one of 24.
+        """
+        stages = self._releases
+        schedule = LABELS.clip_schedule
+        longest = posterior.longest_residual()
+        lowest = schedule[min(k, len(schedule)) - 1] * posterior.residual_sd()
+        negligible = STAGED_FIT.negligible_noise * posterior.negligible_threshold(stages)
+        lowest = max(lowest, negligible * posterior.total_sd())
+        if self.noise is None and k == STAGED_FIT.early_stages:
+            lowest = max(lowest, posterior.informative_threshold())
+        if lowest >= longest:
+            return longest
+        candidates = np.geomspace(lowest, longest, STAGED_FIT.clip_candidates)
+        return float(candidates[np.argmin(posterior.clip_errors(candidates, stages))])
 
     def _inducing_features(self, posterior: LabelPosterior, bounds: Bounds) -> InducingFeatures:
         """The features that the mean is written in."""

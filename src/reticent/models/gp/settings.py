@@ -13,6 +13,7 @@ __all__ = [
     "INPUTS",
     "LABELS",
     "LIMITS",
+    "PRIOR",
     "STAGED_FIT",
     "BasisSettings",
     "BinnedSettings",
@@ -20,6 +21,7 @@ __all__ = [
     "InputSettings",
     "LabelSettings",
     "LimitSettings",
+    "PriorSettings",
     "StagedFitSettings",
 ]
 
@@ -223,8 +225,8 @@ class LabelSettings:
     stages : int
         Releases of a fit, unless the user says how many.
     clip_schedule : tuple of float
-        Clip threshold of each stage after the first, in standard deviations of the residual; the
-        last one repeats. The first release is clipped by the bounds alone.
+        Least clip threshold of each stage after the first, in standard deviations of the residual;
+        the last one repeats. `LabelGPRegressor._clip_threshold` has the rule.
     square_fraction : float
         Fraction of a row's squared norm that goes to the residuals' size, where the noise is to be
         learned.
@@ -265,6 +267,21 @@ class LabelSettings:
 
 
 @dataclass(frozen=True)
+class PriorSettings:
+    """Numbers of the prior of label-only and of binned regressions.
+
+    Attributes
+    ----------
+    level_variance : float
+        Variance of the function's level beside a kernel that is given, in squared half-ranges of y:
+        that of a number which may be anywhere in them. A kernel says how a function varies about
+        its level; without this, functions were drawn to the middle of the range.
+    """
+
+    level_variance: float = 1 / 3
+
+
+@dataclass(frozen=True)
 class BinnedSettings:
     """Numbers of a binned regression.
 
@@ -297,7 +314,7 @@ class BinnedSettings:
     fewest_bins : int
         Bins of each input, at least, if the user gives none.
     most_bins : tuple of int
-        Bins of each of one, two, three, or more inputs, at most.
+        Bins of each of one, two, three, or more inputs, at most: a matter of time, not of noise.
     max_regions : int
         Most regions: a Gaussian process takes their cube of time.
     max_cells : int
@@ -322,7 +339,7 @@ class BinnedSettings:
     length_range: tuple[float, float] = (0.1, 5)
     variance_range: tuple[float, float] = (1e-5, 1e5)
     fewest_bins: int = 4
-    most_bins: tuple[int, ...] = (40, 14, 7, 5)
+    most_bins: tuple[int, ...] = (128, 20, 9, 6)
     max_regions: int = 4096
     max_cells: int = 2**20
     prediction_block: int = 2048
@@ -357,6 +374,7 @@ class LimitSettings:
 
 BINNED = BinnedSettings()
 LIMITS = LimitSettings()
+PRIOR = PriorSettings()
 STAGED_FIT = StagedFitSettings()
 CLASSES = ClassifierSettings()
 LABELS = LabelSettings()

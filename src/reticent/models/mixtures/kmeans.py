@@ -52,7 +52,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.column_encoding import encoded_widths
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
-from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
+from reticent.privacy.row_maps.mixture_moments import NearestCounts, metric, residual_moments
 from reticent.validation import check_integer
 
 __all__ = ["KMeans"]
@@ -85,8 +85,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     encoded_names_ : list of str
         Names of the numbers of a centre: "age", "sex=M", "hour (cos)".
     cluster_sizes_, cluster_sizes_sd_ : arrays of shape (n_clusters,)
-        How many records are nearest to each centre, by the releases, and the standard deviation of
-        the privacy noise in it.
+        How many records are nearest to each centre, released once the centres stand, and the
+        standard deviation of the privacy noise in it.
     n_complete_, n_complete_sd_ : float
         Number of records that lack no value, by the releases, and the noise in it.
     guarantee_, releases_, n_features_in_, feature_names_in_
@@ -97,8 +97,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Neighbours: one record replaced, number of records public. Released: with up to three columns
     the counts on a grid, once, and where public numbers allow it the counts of leaves and blocks of
     its cells with the sums of positions in them, and jointly for each centre the number of records
-    nearest to it and the sum of their clipped differences from it, once; with more columns the
-    moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the
+    nearest to it and the sum of their clipped differences from it, up to three times; with more
+    columns the moments that ``PCA`` releases, and such joint sums up to eleven times; last, the
+    number of records nearest to each centre as it is told. Must be public: the bounds, the
     number of clusters and of records, all parameters. ``predict``, ``transform`` and ``score`` read
     the records they are given without protection.
 
@@ -132,23 +133,25 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         k = int(self.n_clusters)
         encoding = distance_encoding(curator.bounds)
         if encoding or len(curator.bounds.x) > KMEANS.most_grid_columns:
-            clusters = _search_centres(curator, complete, noise, k, random, encoding)
+            centres = _search_centres(curator, complete, noise, k, random, encoding)
         elif curator.n * math.sqrt(KMEANS.shares) / (noise * k) >= KMEANS.refined_cluster_size:
-            clusters = _cluster_leaves(curator, complete, noise, k, random)
+            centres = _cluster_leaves(curator, complete, noise, k, random)
         else:
-            clusters = _cluster_grid(curator, complete, noise, k, random)
-        order = np.argsort(-clusters.sizes, kind="stable")
+            centres = _cluster_grid(curator, complete, noise, k, random)
         low, high = curator.bounds.scale_unclipped(np.array(curator.bounds.x).T)
         if encoding:
             low, high = encoded_edges(encoding)
+        centres = np.clip(centres, low, high)
+        sizes, sizes_sd = _nearest_counts(curator, complete, centres, encoding)
+        order = np.argsort(-sizes, kind="stable")
         self._encoding = encoding
-        self._centres = np.clip(clusters.centres[order], low, high)
+        self._centres = centres[order]
         offset, scale = encoded_units(curator.bounds, encoding)
         self.cluster_centers_ = offset + scale * self._centres
         self.encoded_names_ = encoded_names(curator.bounds, encoding)
         self.encoded_bounds_ = encoded_bounds(curator.bounds, encoding)
-        self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, unit_total(curator).most)
-        self.cluster_sizes_sd_ = clusters.sizes_sd[order]
+        self.cluster_sizes_ = np.clip(sizes[order], 0, unit_total(curator).most)
+        self.cluster_sizes_sd_ = np.full(k, sizes_sd)
         self.n_complete_ = complete.number
         self.n_complete_sd_ = complete.sd
 
@@ -194,9 +197,20 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         return -4.0 * self.releases_[0].bounds.radius2, 0.0
 
 
+def _nearest_counts(
+    curator: Oracle, complete: CompleteRecords, centres: Array, encoding: tuple[int, ...]
+) -> tuple[Array, float]:
+    """How many records are nearest to each of the centres (K, d), (K,), and the noise of each."""
+    where = metric(np.eye(centres.shape[1]), centres, encoding)
+    release = curator.release(NearestCounts(where), shares_spent=KMEANS.count_shares)
+    sd = count_sd(release)
+    complete.add(float(release.value.sum()), sd * math.sqrt(len(centres)))
+    return release.value, sd
+
+
 @dataclass(frozen=True)
 class _Clusters:
-    """Centres (K, p), and the numbers of records nearest to each (K,) with their noise (K,)."""
+    """Centres (K, p) after a step, and the numbers of records before it (K,), with noise (K,)."""
 
     centres: Array
     sizes: Array
@@ -205,30 +219,27 @@ class _Clusters:
 
 def _cluster_grid(
     curator: Oracle, complete: CompleteRecords, noise: float, k: int, random: np.random.Generator
-) -> _Clusters:
-    """K-means of the noisy cells of one grid, weighted by their counts.
+) -> Array:
+    """K-means of the noisy cells of one grid, weighted by their counts: centres (K, d).
 
     ``noise``: multiplier of one budget share.
     """
     d = len(curator.bounds.x)
-    grid = GridCounts(d, bins_for(curator.n, noise * math.sqrt(2 / KMEANS.shares), d))
-    release = curator.release(grid, shares_spent=KMEANS.shares)
+    shares = KMEANS.shares - KMEANS.count_shares
+    grid = GridCounts(d, bins_for(curator.n, noise * math.sqrt(2 / shares), d))
+    release = curator.release(grid, shares_spent=shares)
     cell_sd = count_sd(release)
     complete.add(float(release.value.sum()), cell_sd * math.sqrt(len(release.value)))
     points, weights = significant_points(release.value, grid.bins, d, cell_sd)
     if (weights > 0).sum() < k:
         points = grid.centres()
         weights = np.maximum(release.value, 0.0)
-    centres = weighted_kmeans(points, weights, k, random)
-    assigned, _ = nearest_centres(points, centres)
-    sizes: Array = np.bincount(assigned, weights, k).astype(np.float64)
-    cells = np.bincount(assigned, minlength=k)
-    return _Clusters(centres, sizes, cell_sd * np.sqrt(cells + 1.0))
+    return weighted_kmeans(points, weights, k, random)
 
 
 def _cluster_leaves(
     curator: Oracle, complete: CompleteRecords, noise: float, k: int, random: np.random.Generator
-) -> _Clusters:
+) -> Array:
     """K-means of leaves and blocks of a coarse grid's cells, and one Lloyd step on the records."""
     d = len(curator.bounds.x)
     leaves = _release_leaves(curator, complete, noise, k)
@@ -261,7 +272,7 @@ def _cluster_leaves(
             shares=KMEANS.step_shares // steps,
             shrink=True,
         )
-    return clusters
+    return clusters.centres
 
 
 def _release_leaves(
@@ -298,7 +309,7 @@ def _search_centres(
     k: int,
     random: np.random.Generator,
     encoding: tuple[int, ...],
-) -> _Clusters:
+) -> Array:
     """Many centres search where records vary most; then K of them move in all columns.
 
     Where public numbers say that noise would move centres farther than records lie apart, most is
@@ -360,7 +371,7 @@ def _search_centres(
             encoding=encoding,
             middle=covariance.mean,
         )
-    return clusters
+    return clusters.centres
 
 
 def _place_centres(
@@ -371,11 +382,11 @@ def _place_centres(
     vectors: Array,
     k: int,
     encoding: tuple[int, ...],
-) -> _Clusters:
+) -> Array:
     """Centres at the mean, and one standard deviation from it along the axes of most variance.
 
     More centres than one never cost more than the one. ``values`` (d,), ``vectors`` (d, d): of the
-    covariance. One Lloyd step counts the records.
+    covariance. One Lloyd step moves them as far as that stands above the noise.
     """
     axes = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
     both = np.stack([axes.T, -axes.T], axis=1).reshape(-1, len(mean))
@@ -389,11 +400,11 @@ def _place_centres(
         np.eye(len(mean)),
         centres,
         thresholds,
-        shares=KMEANS.shares - KMEANS.lost_covariance_shares,
+        shares=KMEANS.shares - KMEANS.lost_covariance_shares - KMEANS.count_shares,
         shrink=True,
         encoding=encoding,
     )
-    return clusters
+    return clusters.centres
 
 
 def _clip_thresholds(mean_square: float, clip: float, k: int) -> Array:

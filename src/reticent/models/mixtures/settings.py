@@ -163,6 +163,8 @@ class KMeansSettings:
 
     shares: int = 16
     """Budget shares of a fit."""
+    count_shares: int = 1
+    """Those of them that count the records nearest to each centre, once the centres stand."""
     most_clusters: int = 1000
     most_grid_columns: int = 3
     """With more columns a grid has too many cells, and centres search instead."""
@@ -172,7 +174,7 @@ class KMeansSettings:
     """Records of a cluster over the noise of a count, with the whole budget, from which the grid is
     refined; with fewer, all is spent on one grid."""
     coarse_shares: int = 6
-    leaf_shares: int = 7
+    leaf_shares: int = 6
     step_shares: int = 3
     coarse_cells: float = 0.04
     """Cells of the coarse grid for each n over the noise of a count."""
@@ -185,7 +187,7 @@ class KMeansSettings:
     covariance_shares: int = 4
     lost_covariance_shares: int = 12
     """The same, where noise would move centres farther than records lie apart."""
-    search_steps: int = 6
+    search_steps: int = 5
     final_steps: int = 3
     final_step_shares: int = 2
     centres_per_cluster: int = 3

@@ -13,6 +13,7 @@ CellCounts        how many records have z in each cell of a grid (one centre): a
                   or two dimensions
 CentredGram       Σ f fᵀ of f = (s, u), u = z/max(‖z‖, r) (one centre): mean and covariance of
                   everything
+NearestCounts     how many records are nearest to each centre
 ResidualMoments   Σ γ_k (1, u_k, u_k u_kᵀ), γ = softmax(level − D/2) or all for the nearest centre,
                   u_k = z_k/max(‖z_k‖, r_k)
 LogRatio          Σ clip(log p − log q, ±c)/c of two mixtures p and q, for two thresholds c: which
@@ -53,6 +54,7 @@ __all__ = [
     "LevelMoments",
     "LogRatio",
     "Metric",
+    "NearestCounts",
     "ResidualMoments",
     "WordTable",
     "level_moments",
@@ -279,6 +281,23 @@ class LengthCounts(Counts):
         nearest = logits.argmax(axis=0)[None]
         length = np.take_along_axis(square, nearest, axis=0)
         return np.searchsorted(np.square(self.edges), length.T, side="right").astype(np.float64)
+
+
+@dataclass(frozen=True)
+class NearestCounts(Counts):
+    """How many records are nearest to each centre."""
+
+    metric: Metric
+
+    groups = property(lambda self: (len(self.metric.centres),))
+
+    def cells(self, records: Array) -> Array:
+        """The number of the nearest centre, the first of equals."""
+        return _by_pieces(self.metric, records, self._cells)
+
+    def _cells(self, records: Array) -> Array:
+        _, square = self.metric.away(records)
+        return square.argmin(axis=0)[:, None].astype(np.float64)
 
 
 @dataclass(frozen=True)
