@@ -78,6 +78,11 @@ class Outputs:
     centre: float = 0.0
     spread: float = 1.0
 
+    @property
+    def middle(self) -> float:
+        """Middle of the bounds, which priors of functions are around."""
+        return sum(self.bounds) / 2
+
 
 def _itself(f: Array) -> Array:
     return f

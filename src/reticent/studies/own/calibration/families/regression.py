@@ -39,11 +39,12 @@ _DRAWS = 200
 
 
 def given_kernel(outputs: Outputs) -> Any:
-    """The kernel that the functions of this law come from."""
+    """The kernel that the functions of this law come from, around the middle of the range of y."""
     kernel = ConstantKernel(outputs.spread**2, "fixed") * RBF(LENGTH, "fixed")
-    if outputs.centre == 0:
+    level = outputs.centre - outputs.middle
+    if level == 0:
         return kernel
-    return kernel + ConstantKernel(outputs.centre**2, "fixed")
+    return kernel + ConstantKernel(level**2, "fixed")
 
 
 def root_mean_square(values: Array) -> float:
@@ -74,11 +75,14 @@ def regression_trial(
     draws = model.sample_y(at[few, None], _DRAWS, random_state=noise)
     reference = float("nan")
     if cell.epsilon == FREE:
-        exact = regression_mean(
+        level = HALF * outputs.noise
+        if length:
+            level = max(abs(outputs.centre - outputs.middle), 1e-9)
+        exact = outputs.middle + regression_mean(
             x,
-            y,
+            y - outputs.middle,
             at,
-            constant=max(outputs.centre, 1e-9) if length else HALF * outputs.noise,
+            constant=level,
             spread=outputs.spread,
             noise=outputs.noise,
             length=length,
