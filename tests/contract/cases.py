@@ -47,7 +47,11 @@ from reticent.privacy.row_maps.mixture_moments import (
     metric,
     residual_moments,
 )
-from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.row_maps.residual_gram import (
+    count_residuals,
+    stage,
+    weights_from_steps,
+)
 from reticent.privacy.row_maps.reward_sum import reward_sum
 from reticent.privacy.row_maps.score_sum import ScoreCounts, ScoreSum
 from reticent.privacy.statistics.base import Statistic
@@ -135,6 +139,13 @@ def _fair_stage(w: float, r: float, warp: tuple[tuple[float, ...], ...] = ()):
     return stage(head, np.linspace(-w, w, 7)[None], [r])
 
 
+def _counted(gram):
+    """Counts of the residuals of a stage, in unequal bins."""
+    edges = (-1.0, -0.1, 0.0, 0.1, 0.5)
+    W = weights_from_steps(gram.weights, gram.shift)
+    return count_residuals(gram.feature_map, W, [edges[i:] for i in range(len(W))])
+
+
 def _class_stage(w: float, r: float, link: str):
     """A stage of a classification into three classes."""
     return class_stage(
@@ -154,6 +165,10 @@ STATISTICS |= {
     "moments of inputs": (InputMoments(2), PLANE, True),
     "counts of inputs": (InputCounts(2, 9), PLANE, True),
     "first stage": (_stage(0.0, 0.5), PLANE, True),
+    "counts of residuals": (_counted(_stage(0.0, 0.5)), PLANE, True),
+    "counts of residuals, later": (_counted(_fair_stage(1.3, 0.1)), PLANE, True),
+    "counts of residuals, weighted": (_counted(_stage(1.3, 0.1, weighted=True)), LEVELS, True),
+    "counts of residuals, two outputs": (_counted(_stage(1.3, 0.1, outputs=2)), PAIR, True),
     "rewards alone": (reward_sum(_stage(0.0, 0.5)), PLANE, True),
     "later stage": (_stage(1.3, 0.1), PLANE, False),
     "first stage, warped": (_stage(0.0, 0.5, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, True),

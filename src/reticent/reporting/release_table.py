@@ -93,6 +93,8 @@ def _about(statistic: dict[str, Any]) -> str:
     """What a statistic is of, where its parameters say so."""
     if statistic["name"] == NUMBER:
         return {"person": "number of people"}.get(statistic["unit"], "number of records")
+    if "head" in statistic and "edges" in statistic:
+        return "how many records are how far from the function that earlier stages found"
     if "head" in statistic:
         outputs = len(statistic["weights"])
         functions = len(statistic["head"]["energy"])

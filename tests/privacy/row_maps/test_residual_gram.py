@@ -11,7 +11,12 @@ from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis, legendre
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
-from reticent.privacy.row_maps.residual_gram import ResidualGram, stage
+from reticent.privacy.row_maps.residual_gram import (
+    ResidualGram,
+    count_residuals,
+    stage,
+    weights_from_steps,
+)
 
 KNOTS = (-1.0, -0.9, 0.2, 0.2, 1.0)
 
@@ -207,6 +212,22 @@ def test_a_release_tells_the_features_again():
         told = stage(head, np.ones((1, head.columns)), [0.3]).describe()
         assert FeatureMap.from_dict(told["head"]) == head
         assert (told["reach"], len(told["weights"][0])) == ([0.3], head.columns)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_residuals_are_counted_by_size(outputs):
+    head = features()
+    W = np.outer(np.linspace(1, -0.5, outputs), np.linspace(-2, 2, 12))
+    edges = [(-1.0, -0.2, 0.0, 0.3), (0.1, 4.0)][:outputs]
+    statistic = count_residuals(head, W, edges)
+    u = points(outputs=outputs)
+    u[5:9, 2] = [-3.0, 3.0, 40.0, -40.0]  # outputs outside their bounds count as they are
+    residuals = u[:, 2:] - head.rows(u) @ weights_from_steps(statistic.weights, statistic.shift).T
+    expected = [
+        np.histogram(e, [-np.inf, *edge, np.inf])[0]
+        for e, edge in zip(residuals.T, edges, strict=True)
+    ]
+    assert statistic.block_sum(u).tolist() == np.concatenate(expected).tolist()
 
 
 def test_inputs_are_counted():

@@ -11,7 +11,6 @@ This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,26 +20,15 @@ from scipy.special import erf
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 __all__ = [
-    "NoiseTail",
     "clip_moments",
     "clipped_second_moment",
     "correlated_distortion",
-    "estimate_clip_bias",
-    "fit_noise_tail",
-    "prior_bias_variances",
     "unclipped_variance",
 ]
 
 Array = NDArray[np.float64]
 _VARIANCE_GRID = np.geomspace(*CLIPPED_MOMENTS.variance_grid)
 _UNCLIPPED = 40.0  # standard deviations that a normal number never reaches
-_CORES = np.geomspace(*CLIPPED_MOMENTS.core_grid)
-_TAIL_MASSES = np.concatenate([[0.0], np.geomspace(*CLIPPED_MOMENTS.tail_masses)])
-_TAIL_ODDS = np.where(
-    _TAIL_MASSES > 0,
-    math.exp(CLIPPED_MOMENTS.tail_log_odds) / (len(_TAIL_MASSES) - 1),
-    1.0,
-)
 
 
 def clip_moments(z: Any) -> tuple[Any, Any, tuple[Any, Any, Any]]:
@@ -118,129 +106,3 @@ def correlated_distortion(
             * (first + explained_fraction**2 * (third + explained_fraction**2 * fifth))
         )
     )
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseTail:
-    """Noise as a normal core with a rare, larger part, as clipped second moments tell it.
-
-    Several laws (laws,) with their posterior weights. In each, noise is normal with variance
-    ``core``, but for a fraction ``mass`` of the records, whose residuals have the size ``length``.
-
-    All in half-ranges of y.
-    """
-
-    core: Array
-    mass: Array
-    length: Array
-    weights: Array
-
-    def variance(self) -> float:
-        """Variance of the noise, before any clip: geometric mean of the laws'."""
-        variances = (1 - self.mass) * self.core + self.mass * self.length**2
-        return float(np.exp(self.weights @ np.log(variances)))
-
-    def excess_variance(self, s2: float, r: Array) -> Array:
-        """By how much the noise's variance exceeds s² if its rare part is clipped at each r."""
-        rare = self.mass[:, None] * np.minimum(self.length[:, None], r) ** 2
-        excess = np.maximum(((1 - self.mass) * self.core)[:, None] + rare - s2, 0.0)
-        return np.asarray((self.weights * (self.mass > 0)) @ excess)
-
-    def shortfall(self, r: Array) -> Array:
-        """Root mean square of E(|e| − r)₊ of the rare part: most that clips move the mean by."""
-        cut = self.mass[:, None] * np.maximum(self.length[:, None] - r, 0.0)
-        return np.asarray(np.sqrt(self.weights @ cut**2))
-
-
-def fit_noise_tail(
-    s2: float,
-    explained: Array,
-    second: Array,
-    sd: Array,
-    r: Array,
-    longest: float,
-    doubt: float = 1.0,
-    log_variance: tuple[float, float] | None = None,
-) -> NoiseTail:
-    """Posterior of the noise's core and rare part.
-
-    For each stage (stages,): the variance of a residual that is not noise, the released second
-    moment and its noise, and the clip threshold. ``s2``: what looks like the variance if noise is
-    normal; ``longest``: largest residual that the bounds of y allow; ``doubt``: factor on the
-    prior odds that there is a rare part; ``log_variance``: mean and standard deviation of the
-    logarithm of the noise's variance a priori, if not near s².
-    """
-    core = s2 * _CORES
-    shortest = min(CLIPPED_MOMENTS.shortest_tail * math.sqrt(s2), longest / 2)
-    lengths = np.geomspace(shortest, longest, CLIPPED_MOMENTS.tail_lengths)
-    normal = clipped_second_moment(explained + core[:, None], r)
-    tail = np.minimum(lengths[:, None], r) ** 2
-    mass = _TAIL_MASSES[:, None, None]
-    expected = (1 - mass) * normal[:, None, None] + mass * tail
-    misfit = (second - expected) ** 2 / (
-        sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
-    )
-    log_weights = (
-        np.log(np.where(_TAIL_MASSES > 0, doubt, 1.0) * _TAIL_ODDS)[:, None]
-        - misfit.sum(axis=-1) / 2
-    )
-    variances = (1 - mass[..., 0]) * core[:, None, None] + mass[..., 0] * lengths**2
-    if log_variance is None:
-        log_weights -= np.log1p(np.log(variances / s2) ** 2)
-    else:
-        log_weights -= ((np.log(variances) - log_variance[0]) / log_variance[1]) ** 2 / 2
-    log_weights[:-1, _TAIL_MASSES == 0] = -np.inf  # noise that is all core has the variance s²
-    weights = np.exp(log_weights - log_weights.max())
-    cores, masses, sizes = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)
-    return NoiseTail(cores.ravel(), masses.ravel(), sizes.ravel(), weights.ravel() / weights.sum())
-
-
-def prior_bias_variances(doubt: float = 1.0) -> tuple[float, float]:
-    """Variances of the skewness of the noise's core, and of its rare part's lopsidedness.
-
-    ``doubt``: factor on the prior odds that the core is skewed.
-    """
-    core, rare = (odds / (1 + odds) for odds in np.exp(_asymmetry_log_odds(doubt)))
-    return core * CLIPPED_MOMENTS.skew_sd**2, rare * CLIPPED_MOMENTS.lopsidedness_sd**2
-
-
-def _asymmetry_log_odds(doubt: float) -> Array:
-    """Log odds (2,) a priori that the core is skewed, and that the rare part is lopsided."""
-    return CLIPPED_MOMENTS.skew_log_odds + np.array([math.log(doubt), 0.0])
-
-
-def estimate_clip_bias(
-    sums: Array, variances: Array, biases: Array, doubt: float = 1.0
-) -> tuple[Array, Array]:
-    """Skewness of the noise's core and lopsidedness of its rare part: mean (2,), covariance (2, 2).
-
-    Each clip sees a sum of outputs (stages,) that is off by its ``biases`` (stages, 2) times
-    these. A priori each is zero, or normal; the covariance includes not knowing which. A
-    lopsidedness of 1 is a rare part that is all above the function. ``doubt``: factor on the prior
-    odds that the core is skewed.
-    """
-    weights = 1 / variances
-    centred = biases - weights @ biases / weights.sum()
-    information = centred.T @ (weights[:, None] * centred)
-    evidence = centred.T @ (weights * sums)
-    prior_sd = np.array([CLIPPED_MOMENTS.skew_sd, CLIPPED_MOMENTS.lopsidedness_sd])
-    log_odds = np.zeros(4)
-    means = np.zeros((4, 2))
-    covariances = np.zeros((4, 2, 2))
-    for model, present in enumerate(((0, 0), (1, 0), (0, 1), (1, 1))):
-        root = np.diag(present * prior_sd)
-        inner = np.eye(2) + root @ information @ root
-        covariances[model] = root @ np.linalg.solve(inner, root)
-        means[model] = covariances[model] @ evidence
-        log_odds[model] = (
-            present @ _asymmetry_log_odds(doubt)
-            + (evidence @ means[model] - math.log(np.linalg.det(inner))) / 2
-        )
-    probabilities = np.exp(log_odds - log_odds.max())
-    probabilities /= probabilities.sum()
-    mean = probabilities @ means
-    apart = means - mean
-    covariance = np.tensordot(probabilities, covariances, 1) + apart.T @ (
-        probabilities[:, None] * apart
-    )
-    return mean, covariance

@@ -32,7 +32,7 @@ attribute that to noise, the clip would stay too narrow to recover.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,16 +52,17 @@ from reticent.inference.linalg import (
     times_root,
 )
 from reticent.inference.moment_model.clipping import (
-    NoiseTail,
     clip_moments,
     clipped_second_moment,
     correlated_distortion,
-    estimate_clip_bias,
-    fit_noise_tail,
-    prior_bias_variances,
     unclipped_variance,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
+from reticent.inference.moment_model.noise_law import (
+    NoiseLaw,
+    ResidualSizes,
+    fit_noise_law,
+)
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 
 __all__ = ["StagedPosterior"]
@@ -82,7 +83,6 @@ class _Stage:
     second_sd: float
     clip_threshold: float  # r
     gain: float  # g
-    skew_bias: float  # bias of A/g along the function 1, in units of B̂, per third cumulant
 
 
 @dataclass
@@ -135,10 +135,12 @@ class StagedPosterior:
         Posterior weights of the hypotheses; the weights w are in ``mean``.
     s2 : float
         Variance of a residual around φᵀw: noise and truncation.
-    tail : NoiseTail
-        Noise as a normal core with a rare, larger part, as the released second moments show it:
-        by this clips are chosen.
-    possible_tail : NoiseTail
+    residual_sizes : ResidualSizes or None
+        Counted residuals, once they are (`count_residuals`).
+    law : NoiseLaw
+        How the noise differs from a normal law, as they show it and the levels of the stages: by
+        this clips are chosen and levels corrected.
+    possible_law : NoiseLaw
         The same by what the range of y lets expect, which the releases may not show: for bands.
     """
 
@@ -202,13 +204,12 @@ class StagedPosterior:
             fitted_constant if self.constant_weights is None else self.constant_weights,
             dtype=np.float64,
         )
-        # factor on the odds that noise is not normal
-        self._doubt = 1.0 if self.learn_noise else POSTERIOR.doubt_of_normal_noise
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
-        self._fit_tails()
-        # standard deviations of the noise in A and q/n, by r and r²
+        self.residual_sizes: ResidualSizes | None = None
+        self._counted_centre: Array | None = None
+        self.law = self.possible_law = NoiseLaw.normal()
+        # standard deviation of the noise in A, by r
         self.noise_per_threshold = 0.0
-        self.second_sd_per_threshold = 0.0
 
     def _average_hypotheses(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
@@ -310,23 +311,11 @@ class StagedPosterior:
         )
         noise = (A_sd / gain) ** 2
         second_moment = q / self.n, q_sd / self.n, r
-        skew_bias = odd[0] / (
-            math.sqrt(6) * gain * variance
-        )  # Gram and Charlier's: of noise that is nearly normal
         self.stages.append(
-            _Stage(
-                A / gain,
-                centre,
-                noise,
-                distortion / gain**2,
-                *second_moment,
-                gain,
-                skew_bias,
-            )
+            _Stage(A / gain, centre, noise, distortion / gain**2, *second_moment, gain)
         )
         self.noise_per_threshold = A_sd / r
-        self.second_sd_per_threshold = q_sd / self.n / r**2
-        self._fit_tails()
+        self._fit_law()
         self._solve()
         if review:
             self._review()
@@ -350,7 +339,7 @@ class StagedPosterior:
         self._stages_at_review = len(self.stages)
         previous_s2 = self.s2
         self._weigh()
-        self._fit_tails()
+        self._fit_law()
         if len(self._roots) > 1 or self.s2 != previous_s2:
             self._solve()
 
@@ -363,8 +352,8 @@ class StagedPosterior:
         noises = np.array([stage.noise for stage in self.stages])
         distortions = np.array([stage.distortion for stage in self.stages])
         along = B @ self._weights_of_one
-        biases = self._clip_biases(self.tail)
-        bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
+        biases = self._clip_biases()
+        bias_mean, bias_covariance = self.law.moments()
         bias_moments = bias_covariance + np.outer(bias_mean, bias_mean)
         stage_variances = (
             noises
@@ -403,9 +392,11 @@ class StagedPosterior:
             change = np.linalg.norm(self.mean - previous_mean)
             if change <= POSTERIOR.tolerance * math.sqrt(np.trace(self.covariance)):
                 break
-        # a rare part that releases do not show, but leave room for, all on one side
-        unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
-        self._unseen_bias = unseen**2 * (np.outer(along, along) + local)
+        # what clips may have moved the level by, though releases do not show it
+        possible_mean, possible_covariance = self.possible_law.moments()
+        apart = bias @ (possible_mean - bias_mean)
+        unseen = apart**2 + bias @ (possible_covariance - bias_covariance) @ bias
+        self._unseen_bias = max(float(unseen), 0.0) * (np.outer(along, along) + local)
 
     def _fit(self) -> tuple[Array, Array]:
         """Posterior mean (m,) and covariance (m, m) of w ~ N(0, prior), observed = B̂w + N(0, W).
@@ -497,7 +488,8 @@ class StagedPosterior:
             variances[:, None] + np.maximum(((difference @ B) * difference).sum(axis=2), 0.0)
         ) / n
         noise = self.noise_variance * (_NOISE_GRID if self.learn_noise else _EXCESS_NOISE_GRID)
-        s2 = noise + self._gram.mean_square_weight * self.truncation_variance[compared, None]
+        truncated = self._gram.mean_square_weight * self.truncation_variance[compared]
+        s2 = noise + truncated[:, None]
         expected = explained[:, None] + s2[:, :, None]
         if self.clipped:
             expected = clipped_second_moment(expected, clip_thresholds)
@@ -512,7 +504,9 @@ class StagedPosterior:
             fits[:, 1:] -= POSTERIOR.excess_noise_penalty
         best = fits.argmax(axis=1)[:, None]
         self._noise[compared] = noise[best[:, 0]]
-        self._s2[compared] = np.take_along_axis(s2, best, axis=1)[:, 0]
+        if self.learn_noise:
+            self._noise[compared] *= (noise[1] / noise[0]) ** _peak_offset(fits, best)
+        self._s2[compared] = self._noise[compared] + truncated
         self._means[compared] = means
         weights = self.hypothesis_weights
         if self.learn_prior:
@@ -538,118 +532,96 @@ class StagedPosterior:
             [stage.noise * (u @ u) + u @ stage.distortion @ u for stage in self.stages]
         )
 
-    def _clip_biases(self, tail: NoiseTail) -> Array:
-        """Bias of A/g along the function 1, in units of B̂, of each stage (stages, 2).
-
-        Per unit of the skewness of the noise's core, and of the lopsidedness of its rare part.
-        """
-        r, gain, skew_bias = np.array(
-            [(stage.clip_threshold, stage.gain, stage.skew_bias) for stage in self.stages]
-        ).T
-        return np.column_stack([self.s2**1.5 * skew_bias, -tail.shortfall(r) / gain])
-
-    def _clip_bias(self, tail: NoiseTail, doubt: float) -> tuple[Array, Array]:
-        """Skewness and lopsidedness of the noise: mean (2,) and covariance (2, 2)."""
-        along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
-        return estimate_clip_bias(*self._output_sums(), along * self._clip_biases(tail), doubt)
+    def _clip_biases(self) -> Array:
+        """By how much clips have moved the level, per mass of the noise's law; (stages, bins)."""
+        r, gain = np.array([(stage.clip_threshold, stage.gain) for stage in self.stages]).T
+        return self.law.bias_rows(r, gain)
 
     def _tail_variances(self) -> Array:
-        """What the rare part of the noise adds to the variance of A/g, in units of B̂; (stages,)."""
+        """What noise that is not normal adds to the variance of A/g, in units of B̂; (stages,)."""
         r, gain = np.array([(stage.clip_threshold, stage.gain) for stage in self.stages]).T
-        return np.asarray(self.tail.excess_variance(self.s2, r) / gain**2)
+        return np.asarray(np.maximum(self.law.excess_variance(r), 0.0) / gain**2)
 
-    def _fit_tails(self) -> None:
-        """Noise as a normal core with a rare part, from the second moments of all stages.
+    def count_residuals(self, counts: Array, sd: float, edges: Array, centre: Array) -> None:
+        """Learn how many records have residuals y − φᵀ``centre`` in bins between the edges.
 
-        As releases show it, and as it may be.
+        ``counts`` (bins,), with noise of standard deviation ``sd``; ``edges`` (bins − 1,) in
+        half-ranges of y.
         """
-        self.tail = self._fit_tail(self._doubt)
-        self.possible_tail = self.tail
-        if self.learn_noise:
-            prior = math.log(self.noise_variance), POSTERIOR.log_noise_sd
-            self.possible_tail = self._fit_tail(1.0, prior)
+        self.residual_sizes = ResidualSizes(counts, sd, edges, self.posterior_variance())
+        self._counted_centre = centre
+        self._fit_law()
+        self._solve()
 
-    def _fit_tail(self, doubt: float, log_variance: tuple[float, float] | None = None) -> NoiseTail:
-        """The same with one prior, as for `fit_noise_tail`."""
-        if not self.clipped:
-            return NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
-        explained, second, sd, clip_thresholds = np.zeros((4, 0))
+    def noise_residual_variance(self) -> float:
+        """Variance of a residual around the function, before any clip: s², and what it misses."""
+        everything = np.array([math.inf])
+        return max(self.s2 + float(self.law.excess_variance(everything)[0]), 0.0)
+
+    def _fit_law(self) -> None:
+        """Law of the noise, from the counted residuals and from the levels that stages see."""
+        if self.residual_sizes is None or not self.clipped:
+            return
+        residuals = self.residual_sizes
+        if self._counted_centre is not None:
+            explained = self._explained(self._counted_centre[None])[0]
+            residuals = replace(residuals, explained=float(explained))
+        told = residuals, self.s2, self.n
+        prior = math.log(self.noise_variance), POSTERIOR.log_noise_sd
+        self.law = fit_noise_law(*told, POSTERIOR.doubt_of_normal_noise)
+        self.possible_law = fit_noise_law(*told, 1.0, prior, may_be_symmetric=False)
         if self.stages:
-            difference = np.array([stage.centre for stage in self.stages]) - self.mean
-            explained = (
-                self.posterior_variance()
-                + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
-                / self.n
-            )
-            second, sd, clip_thresholds = np.array(
-                [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
-            ).T
-        return fit_noise_tail(
-            self.s2,
-            explained,
-            second,
-            sd,
-            clip_thresholds,
-            self.longest_residual(),
-            doubt,
-            log_variance,
-        )
+            levels = *self._levels(), self._clip_biases()
+            self.law = self.law.given_levels(*levels)
+            self.possible_law = self.possible_law.given_levels(*levels)
+
+    def _levels(self) -> tuple[Array, Array]:
+        """Mean output that each stage sees, and its variance but for shared noise; (stages,)."""
+        along = self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one
+        sums, variances = self._output_sums()
+        return sums / along, variances / along**2
+
+    def _level_variance(self) -> float:
+        """Variance of the level of the function that is not of sampling, as stages tell it."""
+        if not self.stages:
+            return math.inf
+        _, variances = self._levels()
+        return float(1 / (1 / variances).sum())
+
+    def _explained(self, centres: Array) -> Array:
+        """Variance of the function around each centre (k, m), over the records; (k,)."""
+        difference = centres - self.mean
+        apart = ((difference @ self._gram.estimate) * difference).sum(axis=1) / self.n
+        return np.asarray(self.posterior_variance() + np.maximum(apart, 0.0))
 
     def longest_residual(self) -> float:
         """Largest residual of outputs within their bounds, in half-ranges of y."""
         return 1 + float(np.abs(self.points @ self.mean).max())
 
-    def negligible_threshold(self, stages: int) -> float:
-        """Clip threshold, in standard deviations of a residual, at which noises are equal.
-
-        Those of privacy and of sampling in A, over so many stages.
-        """
-        sampling_variance = float(np.trace(self._gram.estimate)) / len(self.mean)
-        return math.sqrt(sampling_variance * stages) / self.noise_per_threshold
-
     def clip_errors(self, thresholds: Array, stages: int) -> Array:
         """Mean squared error of the function if so many stages were clipped at each threshold.
 
         Thresholds and roots of the errors (thresholds,) in half-ranges of y. Sampling noise,
-        privacy noise and what a clip may move the mean by, as far as releases tell how lopsided
-        the noise is.
+        privacy noise and what the counted residuals leave open of what a clip moves the mean by.
         """
         variance = self.posterior_variance() + self.s2
         B = np.maximum(np.diag(self._gram.estimate), 1e-300)
         S = np.diag(self.prior)
-        gain, second, odd = clip_moments(thresholds / math.sqrt(variance))
-        biases = np.column_stack(
-            [
-                self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
-                -self.tail.shortfall(thresholds) / gain,
-            ]
-        )
-        moments = np.array(prior_bias_variances(POSTERIOR.doubt_of_normal_noise))
-        if self.stages:
-            mean, covariance = self._clip_bias(self.tail, POSTERIOR.doubt_of_normal_noise)
-            moments = mean**2 + covariance.diagonal()
-        bias2 = biases**2 @ moments
+        gain, second, _ = clip_moments(thresholds / math.sqrt(variance))
         sampling = self.s2 + variance * (second / gain**2 - 1)
-        sampling += self.tail.excess_variance(self.s2, thresholds) / gain**2
+        sampling += np.maximum(self.law.excess_variance(thresholds), 0.0) / gain**2
         privacy = (self.noise_per_threshold * thresholds / gain) ** 2 / stages
         W = np.outer(sampling, B) + privacy[:, None]
         function = (B / (1 / S + B**2 / W)).sum(axis=1) / self.n
-        local2 = POSTERIOR.local_bias**2 * bias2
-        return np.asarray(function + local2 + self._level_error(bias2, moments))
+        rows = self.law.bias_rows(thresholds, gain)
+        bias, bias_variance = self.law.bias_moments(rows, thresholds)
+        local = POSTERIOR.local_bias**2 * (bias**2 + bias_variance)
+        level = 1 / (1 / np.maximum(bias_variance, 1e-300) + 1 / self._level_variance())
+        return np.asarray(function + local + level)
 
-    def _level_error(self, bias2: Array, moments: Array) -> Array:
-        """Squared error of the level, of stages whose clip moves it by a squared ``bias2``.
-
-        As far as the stages so far, which are clipped elsewhere, do not tell that. ``moments``
-        (2,): squares of skewness and lopsidedness.
-        """
-        if not self.stages:
-            return bias2
-        along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
-        _, variances = self._output_sums()
-        seen2 = self._clip_biases(self.tail) ** 2 @ moments
-        apart = np.maximum(1 - np.sqrt(seen2 / np.maximum(bias2, 1e-300)[:, None]), 0.0)
-        return np.asarray(1 / (1 / np.maximum(bias2, 1e-300) + apart**2 @ (along**2 / variances)))
+    def prior_error(self) -> float:
+        """What `clip_errors` would be without any release."""
+        return float(np.diag(self._gram.estimate) @ np.diag(self.prior)) / self.n
 
     def model_averaged_mean(self) -> Array:
         """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.
@@ -705,11 +677,10 @@ class StagedPosterior:
 
         It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large
         as it was found to be (its variance is made for the best estimate, and falls short),
-        hypotheses are weighed by half of the evidence only, and clips may have cut a rare part of
-        the noise that no release shows. If they were learned from records in a
-        fraction ``support`` of the box, the part the prior leaves open is divided by that fraction:
-        it is more than the prior says (shorter lengthscales than the hypotheses have, in a box that
-        is too wide).
+        hypotheses are weighed by half of the evidence only, and clips may have moved the level by
+        more than releases show. If hypotheses were learned from records in a fraction ``support``
+        of the box, the part the prior leaves open is divided by that fraction: it is more than the
+        prior says (shorter lengthscales than the hypotheses have, in a box that is too wide).
         """
         lower = robust_cholesky(self._W, JITTER)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(
@@ -770,3 +741,16 @@ class StagedPosterior:
         """Posterior covariance (m, m) of w without privacy noise in the sums: the model's own."""
         root = as_matrix(self._root)
         return posterior_covariance(root, self._gram.damped_estimate / self.s2)
+
+
+def _peak_offset(fits: Array, best: NDArray[np.intp]) -> Array:
+    """Where the parabola through three values of each row of ``fits`` (H, values) has its peak.
+
+    ``best`` (H, 1): the largest. In steps from it, (H,); 0 at an end.
+    """
+    last = fits.shape[1] - 1
+    inner = np.clip(best, 1, last - 1)
+    left, middle, right = (np.take_along_axis(fits, inner + k, axis=1)[:, 0] for k in (-1, 0, 1))
+    curvature = np.minimum(left - 2 * middle + right, -1e-300)
+    offset = np.clip((right - left) / (-2 * curvature), -0.5, 0.5)
+    return np.where((best[:, 0] > 0) & (best[:, 0] < last), offset, 0.0)

@@ -9,10 +9,12 @@ __all__ = [
     "CLIPPED_MOMENTS",
     "EVIDENCE_SEARCH",
     "GRAM",
+    "NOISE_LAW",
     "POSTERIOR",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
+    "NoiseLawSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -39,9 +41,8 @@ class StagedPosteriorSettings:
     excess_noise_penalty : float
         Nats by which more noise than was given must fit better.
     doubt_of_normal_noise : float
-        Factor on the odds of skewed noise, or of noise with a rare large part, where its standard
-        deviation was given (who states it speaks of normal noise); and on those of skewed noise
-        where clips are chosen: they widen by what releases show, while bands hold what may be.
+        Factor on the odds that noise is not normal where clips are chosen and levels corrected:
+        they follow what releases show, while bands hold what may be.
     log_noise_sd : float
         Standard deviation of log s² a priori.
     log_truncation_sd : float
@@ -79,7 +80,7 @@ class StagedPosteriorSettings:
     noise_grid: Grid = (1e-4, 1e2, 61)
     excess_noise_grid: Grid = (1.0, 1e2, 41)
     excess_noise_penalty: float = 2.0
-    doubt_of_normal_noise: float = 0.05
+    doubt_of_normal_noise: float = 0.1
     log_noise_sd: float = 3.0
     log_truncation_sd: float = 1.0
     noise_fraction_logits: Grid = (-12, 12, 121)
@@ -105,22 +106,6 @@ class ClippedMomentSettings:
     surprise : float
         Scale of the logarithm of that multiple: small ones count as noise, large ones as a wrong
         prior.
-    core_grid : Grid
-        Candidates of the variance of the noise's normal core, geometric, as multiples of s², which
-        is the last.
-    tail_masses : Grid
-        Candidates, geometric, of the fraction of the records in its rare part; none is another.
-    tail_lengths, shortest_tail : int, float
-        Candidates of the size of residuals of the rare part, geometric, from so many standard
-        deviations to the range of y.
-    tail_log_odds : float
-        Log odds a priori that there is a rare part.
-    lopsidedness_sd : float
-        Standard deviation a priori of what the rare part is more above than below; 1: all above.
-    skew_log_odds : float
-        Log odds a priori that the noise is skewed at all; and that its rare part is lopsided.
-    skew_sd : float
-        Standard deviation of the skewness of skewed noise.
     block_rows : int
         Points whose correlations with all others fit a cache; no result depends on it but by
         rounding.
@@ -130,16 +115,48 @@ class ClippedMomentSettings:
 
     variance_grid: Grid = (1e-3, 1e2, 101)
     surprise: float = 0.2
-    core_grid: Grid = (0.01, 1.0, 33)
-    tail_masses: Grid = (1e-3, 0.3, 13)
-    tail_lengths: int = 8
-    shortest_tail: float = 2.0
-    tail_log_odds: float = -1.5
-    lopsidedness_sd: float = 1.0
-    skew_log_odds: float = -1.0
-    skew_sd: float = 2.0
     block_rows: int = 64
     second_moment_error: float = 0.05
+
+
+@dataclass(frozen=True)
+class NoiseLawSettings:
+    """Tuned numbers of `noise_law`.
+
+    Parameters
+    ----------
+    core : float
+        Standard deviations within which residuals are the core of the noise.
+    core_bins : int
+        Bins of the core, on either side.
+    bin_ratio : float
+        Upper by lower end of a bin outside the core.
+    smooth_log_odds, tail_log_odds : float
+        Log odds a priori that the law is not normal, and that there is a rare part outside.
+    asymmetric_log_odds : float
+        Log odds a priori that the law is not the same on both sides of zero.
+    smooth_spread, smooth_length : float
+        Standard deviation a priori of the difference to a normal law, relative to the mean of that
+        law and Student's t; and how far it reaches, in units of arsinh(size / standard deviation).
+    degrees : float
+        Degrees of freedom of that t: tails of a smooth law that are heavier are told by rare parts.
+    tail_masses : Grid
+        Candidates, geometric, of the mass of a rare part.
+    variance_error : float
+        Relative error of the variance that the core is thought to have.
+    """
+
+    core: float = 2.0
+    core_bins: int = 4
+    bin_ratio: float = 1.2
+    smooth_log_odds: float = -1.0
+    tail_log_odds: float = -1.5
+    asymmetric_log_odds: float = -1.0
+    smooth_spread: float = 1.0
+    smooth_length: float = 1.0
+    degrees: float = 3.0
+    tail_masses: Grid = (1e-4, 1.0, 190)
+    variance_error: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -229,5 +246,6 @@ class EvidenceSearchSettings:
 
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
+NOISE_LAW = NoiseLawSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()

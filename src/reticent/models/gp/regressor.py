@@ -42,6 +42,7 @@ from reticent.inference.kernels.projection import (
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import DAMPING
+from reticent.inference.moment_model.noise_law import residual_edges
 from reticent.inference.moment_model.outcomes import OUTCOMES, Outcome
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
@@ -67,14 +68,20 @@ from reticent.models.gp.prior_hypotheses import (
     validated_prior,
 )
 from reticent.models.gp.settings import BASIS, INPUTS, LIMITS, STAGED_FIT
-from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
+from reticent.models.gp.staged_fit import (
+    Prior,
+    StageState,
+    Warp,
+    ingest_counts,
+    ingest_release,
+)
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import YesNo
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis
-from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.row_maps.residual_gram import count_residuals, stage
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_integer, is_integer
 
@@ -94,11 +101,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ----------
     kernel : scikit-learn kernel, optional
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
-        prior; "fixed" means fixed. Default: a constant and effects of single inputs, of pairs and
-        of triples: smooth ones of numbers, which are first spread evenly over the box by a private
-        count of each, and of ordered words; periodic ones of cycles; one for each word. A kernel
-        sees codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two
-        words in no order.
+        prior; "fixed" means fixed. The prior's mean is the middle of the range of y. Default: a
+        constant and effects of single inputs, of pairs and of triples: smooth ones of numbers,
+        which are first spread evenly over the box by a private count of each, and of ordered words;
+        periodic ones of cycles; one for each word. A kernel sees codes: of ordered words and of yes
+        and no 0, 1, 2, …; it is refused for more than two words in no order.
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given; if
         given, it is the least: outliers count as more noise.
@@ -149,12 +156,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     Privacy
     -------
     Neighbours: one record (inputs, outputs, noise level) replaced, number of records public.
-    Released: per stage the Gram matrix of features and clipped residuals; moments of the inputs
-    with the number of complete records; with no kernel given, counts of the inputs. Must be public:
-    the bounds, the number of records, the kernel, all parameters. ``score`` reads the records it is
-    given without protection. A record that lacks an input or an output adds nothing. An output
-    outside its bounds counts as it is (up to 64 times their width): the clip of the residuals, not
-    the bounds, limits what one record can do.
+    Released: per stage the Gram matrix of features and clipped residuals; counts of residuals by
+    their size; moments of the inputs with the number of complete records; with no kernel given,
+    counts of the inputs. Must be public: the bounds, the number of records, the kernel, all
+    parameters. ``score`` reads the records it is given without protection. A record that lacks an
+    input or an output adds nothing. An output outside its bounds counts as it is (up to 64 times
+    their width): the clip of the residuals, not the bounds, limits what one record can do.
 
     Examples
     --------
@@ -203,6 +210,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if self.kernel is None:
             return releases
         return min(releases, 1)
+
+    @property
+    def _counts_residuals(self) -> bool:
+        """Whether one release counts residuals by their size: rare large ones must be seen."""
+        left = self._releases - self._input_releases
+        return left > STAGED_FIT.stages_before_counts + 1
 
     def _check(self) -> None:
         if self.stages is not None:
@@ -354,7 +367,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         self._check_noise_column(curator.bounds)
-        stages = self._releases - self._input_releases
+        clipped = any(outcome.kind != "binary" for outcome in self._outcomes(curator.bounds))
+        counting = clipped and self._counts_residuals
+        stages = self._releases - self._input_releases - int(counting)
         densities: list[Array] = []
         complete: CompleteRecords | None = None
         if self.kernel is None:
@@ -374,6 +389,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if can_review and state.truncation_ratio() > STAGED_FIT.coarse_ratio:
                 refinable = False
                 state = self._refine_kernels(curator, state, k, stages)
+            if counting and k == STAGED_FIT.stages_before_counts:
+                self._count_residuals(curator, state)
             effective_records = self._complete.mean / curator.noise_multiplier
             thresholds = self._clip_thresholds(state, k, stages, effective_records)
             means = np.array([posterior.mean for posterior in state.posteriors])
@@ -541,7 +558,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return state
         along = [density.mean(axis=0) for density in marginal_densities(points, densities)]
         prior = self._make_prior(curator.bounds, warp)
-        return self._initial_state(curator, prior, stages - k, along, warp, k)
+        zoomed = self._initial_state(curator, prior, stages - k, along, warp, k)
+        for posterior, old in zip(zoomed.posteriors, state.posteriors, strict=True):
+            posterior.residual_sizes = old.residual_sizes
+        return zoomed
 
     def _refine_kernels(
         self, curator: Oracle, state: StageState, k: int, stages: int
@@ -564,49 +584,54 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> list[float]:
         """Clip threshold r of each output's residuals in stage k, in half-ranges of y.
 
-        The first stage of a state is clipped at the bounds of y, which are the range of its
-        residuals if they are right. Later ones are clipped where the expected error of the
-        function is least (`StagedPosterior.clip_errors`), but
-
-        * no narrower than ``clip_schedule``, while the function is not known; with the default
-          prior wider by the cube root of n / noise multiplier, over ``many_records``: where few
-          records are, along a long tail, the function stays unknown for long;
-        * no narrower than where privacy noise is `negligible_noise` of the sampling noise: a
-          narrower clip saves nothing. So the clip ends as more records or budget come, whatever the
-          law of the outputs within their bounds is. Beyond the largest residual it has nothing to
-          gain, nor beyond ``largest_clip`` if bounds are too narrow;
-        * in one early stage and in the last, as wide as its second moment still tells the noise:
-          rare large residuals must have been seen before clips may cut them.
+        A stage is clipped where the expected error of the function is least
+        (`StagedPosterior.clip_errors`), or wider as long as that error, and what it leaves of the
+        prior's, hardly change (`negligible_error`): so the clip ends as more records or budget
+        come. It is no narrower
+        than ``clip_schedule``, while the function is not known; with the default prior wider by the
+        cube root of n / noise multiplier, over ``many_records``: where few records are, along a
+        long tail, the function stays unknown for long. In fits of few stages, whose residuals are
+        not counted, nothing is cut that the bounds allow.
         """
+        schedule = STAGED_FIT.clip_schedule
         thresholds = []
         for posterior in state.posteriors:
-            seen = len(posterior.stages)
             sd = posterior.residual_sd()
             longest = posterior.longest_residual()
-            if not posterior.noise_per_threshold:
-                thresholds.append(max(longest, STAGED_FIT.first_clip * sd))
+            narrowest = schedule[min(len(posterior.stages), len(schedule) - 1)] * sd
+            if not posterior.clipped or not self._counts_residuals:
+                thresholds.append(max(longest, narrowest))
                 continue
-            if not posterior.clipped:
-                thresholds.append(longest)
-                continue
-            schedule = STAGED_FIT.clip_schedule
-            narrowest = schedule[min(seen, len(schedule) - 1)] * sd
             if self.kernel is None and posterior.learn_noise:
                 narrowest *= max(effective_records / STAGED_FIT.many_records, 1.0) ** (1 / 3)
-            total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
-            reach = max(longest, STAGED_FIT.largest_clip * total_sd)
-            negligible = posterior.negligible_threshold(stages) * total_sd
-            lowest = max(narrowest, min(STAGED_FIT.negligible_noise * negligible, reach))
-            last = k == stages - 1 and posterior.learn_noise
-            if seen == STAGED_FIT.early_stages or last:
-                possible = posterior.possible_tail.variance()
-                wide = math.sqrt(possible / posterior.second_sd_per_threshold)
-                lowest = max(lowest, min(wide, longest))
-            highest = max(lowest, min(2 * lowest, reach), longest)
-            candidates = np.geomspace(lowest, highest, STAGED_FIT.clip_candidates)
-            best = int(np.argmin(posterior.clip_errors(candidates, stages)))
-            thresholds.append(float(candidates[best]))
+            if not posterior.noise_per_threshold:
+                thresholds.append(max(min(narrowest, longest), schedule[0] * sd))
+                continue
+            total_sd = math.sqrt(
+                posterior.posterior_variance() + posterior.noise_residual_variance()
+            )
+            widest = max(longest, STAGED_FIT.largest_clip * total_sd)
+            lowest = min(narrowest, widest)
+            candidates = np.geomspace(lowest, widest, STAGED_FIT.clip_candidates)
+            errors = posterior.clip_errors(candidates, stages)
+            least = errors.min()
+            # where little can be learned, all of it counts
+            learned = max(posterior.prior_error() - least, 0.0)
+            slack = STAGED_FIT.negligible_error * min(least, learned)
+            allowed = errors <= least + slack
+            thresholds.append(float(candidates[np.flatnonzero(allowed)[-1]]))
         return thresholds
+
+    def _count_residuals(self, curator: Oracle, state: StageState) -> None:
+        """Release how many records have residuals of which size and sign."""
+        means = np.array([posterior.mean for posterior in state.posteriors])
+        edges = []
+        for posterior in state.posteriors:
+            sd = posterior.residual_sd()
+            longest = max(posterior.longest_residual(), STAGED_FIT.largest_clip * sd)
+            edges.append(residual_edges(sd, longest))
+        release = curator.release(count_residuals(state.feature_map, means, edges))
+        ingest_counts(release, state.posteriors)
 
     def _set_fitted_attributes(self, curator: Oracle, state: StageState) -> None:
         bounds = curator.bounds
@@ -665,7 +690,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if constant >= 0 and posterior.learn_noise:
             square = posterior.feature_mean_square(constant)
             mean_square_weight = square / state.feature_map.feature_scale[constant] ** 2
-        residual_variance = posterior.tail.variance()
+        residual_variance = posterior.noise_residual_variance()
         noise_variance = max(
             residual_variance - truncation_variance,
             STAGED_FIT.min_noise_fraction * (posterior.s2 - truncation_variance),

@@ -38,10 +38,12 @@ class StagedFitSettings:
         Least clip threshold of each stage, in standard deviations of the residual; the last one
         repeats. Wide where the function is not known yet: what is clipped of it is distorted in all
         stages alike. `GPRegressor._clip_thresholds` has the rule.
-    first_clip : float
-        The same for the first stage, which is clipped at the bounds of y if they are wider.
-    negligible_noise : float
-        Privacy noise by sampling noise that no clip need save.
+    negligible_error : float
+        Part of the expected squared error, and of what releases reduce it by, that no clip need
+        save.
+    stages_before_counts : int
+        Stages before residuals are counted by their size: the function is known by then, so that
+        most of a residual is noise. In fits of no more stages they are not counted.
     many_records : float
         n / noise multiplier above which the default prior's clips are widened.
     largest_clip : float
@@ -76,8 +78,8 @@ class StagedFitSettings:
     stages: int = 24
     stages_per_input_release: int = 12
     clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
-    first_clip: float = 2.0
-    negligible_noise: float = 0.25
+    negligible_error: float = 0.02
+    stages_before_counts: int = 6
     many_records: float = 20.0
     largest_clip: float = 8.0
     clip_candidates: int = 24

@@ -15,9 +15,9 @@ from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.models.gp.input_features import count_from_gram
 from reticent.privacy.curator import Release
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
-from reticent.privacy.row_maps.residual_gram import ResidualGram
+from reticent.privacy.row_maps.residual_gram import ResidualCounts, ResidualGram
 
-__all__ = ["Prior", "StageState", "Warp", "ingest_release"]
+__all__ = ["Prior", "StageState", "Warp", "ingest_counts", "ingest_release"]
 
 Array = NDArray[np.float64]
 Prior = AnovaPriors | KernelPriors  # hypotheses about the function: default, or around a kernel
@@ -99,7 +99,7 @@ class StageState:
             initial_noise_variance=old_posterior.s2,
         )
         posterior.noise_per_threshold = old_posterior.noise_per_threshold
-        posterior.second_sd_per_threshold = old_posterior.second_sd_per_threshold
+        posterior.residual_sizes = old_posterior.residual_sizes
         return replace(self, posteriors=[posterior], unrefined=old)
 
     def count_records(self, release: Release, total: UnitTotal) -> CompleteRecords:
@@ -150,3 +150,12 @@ def ingest_release(release: Release, posteriors: list[StagedPosterior]) -> Featu
             moments.weights,
         )
     return decoded.feature_map
+
+
+def ingest_counts(release: Release, posteriors: list[StagedPosterior]) -> None:
+    """Update the posterior of each output with its counted residuals."""
+    decoded = ResidualCounts.decode(release)
+    for posterior, counts, edges, centre in zip(
+        posteriors, decoded.counts, decoded.edges, decoded.weights, strict=True
+    ):
+        posterior.count_residuals(counts, decoded.sd, edges, centre)

@@ -26,15 +26,19 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
+from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import PartitionedGram
 
 __all__ = [
+    "DecodedResidualCounts",
     "DecodedResidualGram",
     "OutputMoments",
+    "ResidualCounts",
     "ResidualGram",
     "WeightedGram",
+    "count_residuals",
     "in_steps",
     "stage",
     "weights_from_steps",
@@ -190,6 +194,85 @@ class DecodedResidualGram:
                 )
             )
         return found
+
+
+@dataclass(frozen=True)
+class ResidualCounts(Counts):
+    """For each output, how many records have a residual y − φᵀw between two edges.
+
+    The residuals are those of a `ResidualGram` of the same weights. ``edges``: of each output,
+    ascending, in half-ranges of y; the first and the last bin have no other end.
+    """
+
+    feature_map: FeatureMap = field(metadata=saved_as("head"))
+    weights: tuple[tuple[int, ...], ...]  # w of each output, in steps of 2^-shift
+    shift: int
+    edges: tuple[tuple[float, ...], ...]
+    output_limit: ClassVar[float] = ResidualGram.output_limit
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """One group of bins per output."""
+        return tuple(len(edges) + 1 for edges in self.edges)
+
+    @cached_property
+    def _gram(self) -> ResidualGram:
+        limits = tuple(self.output_limit for _ in self.edges)
+        return ResidualGram(self.feature_map, self.weights, self.shift, limits)
+
+    def cells(self, records: Array) -> Array:
+        """The bin of each output's residual: the scaled residual of a stage, and a search."""
+        features = self._gram.enforced().feature_integers(records)
+        scaled = self._gram.residuals(features, records)
+        unit = math.sqrt(self._gram.residual_norm2 / len(self.edges)) / self.output_limit
+        cells = np.empty(scaled.shape)
+        for j, edges in enumerate(self.edges):
+            cells[:, j] = np.searchsorted(np.array(edges) * unit, scaled[:, j])
+        return cells
+
+    @classmethod
+    def decode(cls, release: Release) -> "DecodedResidualCounts":
+        """The counts of each output, and what was asked for."""
+        asked = release.statistic
+        edges = [np.array(one) for one in asked["edges"]]
+        ends = np.cumsum([len(one) + 1 for one in edges])[:-1]
+        return DecodedResidualCounts(
+            np.split(release.value, ends),
+            float(release.sd[0]),
+            edges,
+            weights_from_steps(asked["weights"], asked["shift"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedResidualCounts:
+    """Noisy number of records by the size of their residuals.
+
+    Attributes
+    ----------
+    counts : list of arrays (bins,)
+        Of each output.
+    sd : float
+        Standard deviation of the noise of each count.
+    edges : list of arrays (bins − 1,)
+        Between the bins of each output, in half-ranges of y.
+    weights : array (p, m)
+        w of each output, in half-ranges of y.
+    """
+
+    counts: list[Array]
+    sd: float
+    edges: list[Array]
+    weights: Array
+
+
+def count_residuals(
+    feature_map: FeatureMap, W: Array, edges: Sequence[Sequence[float] | Array]
+) -> ResidualCounts:
+    """Counts of residuals around weights W (p, m), for the edges of each output."""
+    gram = stage(feature_map, W, [1.0] * len(W))
+    given = tuple(tuple(float(v) for v in one) for one in edges)
+    return ResidualCounts(feature_map, gram.weights, gram.shift, given)
 
 
 def stage(feature_map: FeatureMap, W: Array, r: Sequence[float]) -> ResidualGram:
