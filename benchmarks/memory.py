@@ -48,13 +48,13 @@ def write(path: Path, mixture: NormalMixture, size: int) -> int:
 
 
 def fit(path: Path, mixture: NormalMixture, steps: int) -> NormalMixture:
-    """Steps of EM, each over the whole file."""
+    """Steps of EM, each twice over the whole file: for lengths of residuals, and for moments."""
     bounds = reticent.Bounds(x={f"x{j}": (-1, 1) for j in range(COLUMNS)})
-    event = reticent.Gaussian(count=steps, noise_multiplier=1.0)
+    event = reticent.Gaussian(count=2 * steps, noise_multiplier=1.0)
     curator = reticent.Curator(reticent.scan(path), bounds=bounds, event=event)
     view = RecordView(curator, CompleteRecords(unit_total(curator)))
     for _ in range(steps):
-        mixture = em_step(view, mixture, 1, covariance_type="full", least_step=0.5)
+        mixture = em_step(view, mixture, 2, covariance_type="full", least_step=0.5)
     return mixture
 
 

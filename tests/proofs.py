@@ -1,6 +1,6 @@
-"""Proofs and their stamps: `python -m tests.proofs [NAME …]` stamps proofs with a hash of the code.
+"""Proofs and their stamps: `python -m tests.proofs NAME.md …` stamps proofs with their code's hash.
 
-All of them, or those whose file names are given.
+Without a name nothing is stamped: those whose code has changed are listed.
 
 A proof is a Markdown file beside the code. Its first line names the files it covers and carries
 their hash; a test fails when the code has changed since. Stamp only after reading the proof against
@@ -34,14 +34,16 @@ def digest(proof: Path, covered: list[str]) -> str:
 def main() -> None:
     wanted = set(sys.argv[1:])
     for proof in PROOFS:
-        if wanted and proof.name not in wanted:
-            continue
         covered, old = stamped(proof)
         new = digest(proof, covered)
-        if new != old:
-            line = f"<!-- covers: {' '.join(covered)} | sha256: {new} -->"
-            proof.write_text(_FIRST.sub(line, proof.read_text(), count=1))
-            print(f"stamped {proof.name}")
+        if new == old:
+            continue
+        if proof.name not in wanted:
+            print(f"stale: {proof.relative_to(PACKAGE)}")
+            continue
+        line = f"<!-- covers: {' '.join(covered)} | sha256: {new} -->"
+        proof.write_text(_FIRST.sub(line, proof.read_text(), count=1))
+        print(f"stamped: {proof.relative_to(PACKAGE)}")
 
 
 if __name__ == "__main__":

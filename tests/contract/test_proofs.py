@@ -14,7 +14,7 @@ ROOT = Path(reticent.__file__).parent
 def test_every_proof_fits_its_code(proof):
     """When this fails.
 
-    Read the proof against the changed code, correct it, then run `python -m tests.proofs`.
+    Read the proof against the changed code, correct it, then run `python -m tests.proofs NAME.md`.
     """
     covered, stamp = stamped(proof)
     assert stamp == digest(proof, covered), (

@@ -27,6 +27,7 @@ from reticent.privacy.people.weights import (
     weighted_chunk,
 )
 from reticent.privacy.sources.base import Field, Source
+from reticent.privacy.statistics.base import BLOCK_NUMBERS
 from reticent.privacy.statistics.enforced import Enforced
 
 __all__ = ["BlockSum", "RecordSum", "public_records", "try_out"]
@@ -107,8 +108,11 @@ class RecordSum:
 
     def total(self, enforced: Enforced) -> tuple[int, NDArray[Any]]:
         """Number of records that were read, and the sum, in Python's integers."""
+        at_once = max(64, BLOCK_NUMBERS // len(self.fields))
         return self.add_up(
-            BlockSum(enforced, self.bounds), rows=enforced.block_rows, shape=enforced.sum_shape
+            BlockSum(enforced, self.bounds),
+            rows=min(enforced.block_rows, at_once),
+            shape=enforced.sum_shape,
         )
 
     def add_up(

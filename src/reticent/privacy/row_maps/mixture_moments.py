@@ -24,7 +24,7 @@ With columns of words, responsibilities are softmax(level − D/2 + Σ_j log p_k
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -37,6 +37,7 @@ from reticent.errors import BadInput
 from reticent.privacy.release import Release, symmetric
 from reticent.privacy.row_maps.features.column_encoding import encode, level_of
 from reticent.privacy.statistics.assignment_moments import AssignmentMoments, Pairs, Share
+from reticent.privacy.statistics.base import BLOCK_NUMBERS
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.gram import Gram
@@ -245,6 +246,13 @@ def _log_heights(
     return square, logits
 
 
+def _by_pieces(where: Metric, records: Array, row_map: Callable[[Array], Array]) -> Array:
+    """Rows of the records, in pieces: z from all centres, (p × K × records), must stay small."""
+    size = max(64, BLOCK_NUMBERS // (where.columns * len(where.centres)))
+    starts = range(0, max(len(records), 1), size)
+    return np.concatenate([row_map(records[start : start + size]) for start in starts])
+
+
 @dataclass(frozen=True)
 class LengthCounts(Counts):
     """How many records have ‖z‖ in each bin between public edges.
@@ -264,6 +272,9 @@ class LengthCounts(Counts):
 
     def cells(self, records: Array) -> Array:
         """How many edges are not longer than z of the likeliest centre."""
+        return _by_pieces(self.metric, records, self._cells)
+
+    def _cells(self, records: Array) -> Array:
         square, logits = _log_heights(self.metric, self.levels, self.words, records)
         nearest = logits.argmax(axis=0)[None]
         length = np.take_along_axis(square, nearest, axis=0)
@@ -293,6 +304,9 @@ class LogRatio(Sum):
 
     def rows(self, records: Array) -> Array:
         """The clipped difference of log-densities."""
+        return _by_pieces(self.metric, records, self._rows)
+
+    def _rows(self, records: Array) -> Array:
         _, logits = _log_heights(self.metric, self.levels, self.words, records)
         ratio = _log_sum(logits[: self.first]) - _log_sum(logits[self.first :])
         clipped = [

@@ -22,6 +22,7 @@ __all__ = [
     "Table",
     "places",
     "smooth_function",
+    "smooth_surface",
 ]
 
 Array = NDArray[np.float64]
@@ -47,6 +48,20 @@ def smooth_function(rng: Generator) -> Callable[[Array], Array]:
     grid, root = _root()
     values = root @ rng.normal(size=len(grid))
     return lambda x: np.interp(x, grid, values)
+
+
+_WAVES = 400
+
+
+def smooth_surface(rng: Generator, inputs: int, length: float) -> Callable[[Array], Array]:
+    """Draw a function of several inputs from nearly a Gaussian process, with an RBF kernel.
+
+    A sum of waves in random directions; its variance is 1. It takes an array (n, inputs).
+    """
+    frequencies = rng.normal(size=(inputs, _WAVES)) / length
+    phases = rng.uniform(0.0, 2 * np.pi, _WAVES)
+    amplitudes = rng.normal(size=_WAVES) * np.sqrt(2 / _WAVES)
+    return lambda X: np.asarray(np.cos(X @ frequencies + phases) @ amplitudes)
 
 
 # --- outputs of regressions, given a smooth function f(x) ---
@@ -196,11 +211,17 @@ def _discrete(n: int, rng: Generator) -> Array:
     return np.minimum(rng.geometric(0.4, n), 7) - 4.0
 
 
+def _long_tail(n: int, rng: Generator) -> Array:
+    """Most within a tenth of the box at its lower end, the others far into it."""
+    return np.minimum(0.3 * np.exp(rng.normal(size=n)), 2 * HALF) - HALF
+
+
 INPUTS = {
     "even": Inputs(_even),
     "clustered": Inputs(_clustered),
     "tied": Inputs(_tied),
     "discrete": Inputs(_discrete),
+    "long-tailed": Inputs(_long_tail),
     "box 10 × too wide": Inputs(_even, 10 * HALF),
 }
 

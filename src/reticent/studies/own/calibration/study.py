@@ -33,6 +33,7 @@ from reticent.studies.own.calibration.families import (
     mixtures,
     regression,
     search,
+    two_inputs,
 )
 from reticent.studies.own.calibration.judging import (
     BANDS,
@@ -51,6 +52,7 @@ FAMILIES = {
     family.name: family
     for family in (
         regression.FAMILY,
+        two_inputs.FAMILY,
         labels.FAMILY,
         binned.FAMILY,
         classification.FAMILY,

@@ -1,4 +1,4 @@
-"""Cells of means, tables and histograms, whose bands are of the privacy noise alone.
+"""Cells of means, covariances, tables and histograms, whose bands are of the privacy noise alone.
 
 The truth is what the records themselves say, not what they are a sample of.
 """
@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from reticent.models.descriptive.covariance import PrivateCovariance
 from reticent.models.descriptive.histogram import PrivateHistogram
 from reticent.models.descriptive.mean import PrivateMean
 from reticent.models.descriptive.table import PrivateTable
@@ -18,6 +19,7 @@ __all__ = ["FAMILY"]
 
 Array = NDArray[np.float64]
 _MEAN = "PrivateMean"
+_COVARIANCE = "PrivateCovariance"
 _TABLE = "PrivateTable, means"
 _SMOOTH = "PrivateTable, means, smooth"
 _HISTOGRAM = "PrivateHistogram"
@@ -51,6 +53,23 @@ def _mean_trial(cell: Cell, rng: np.random.Generator) -> Trial:
         random_state=noise,
     ).fit(X)
     return _compared(X.mean(axis=0), model.mean_, model.mean_sd_)
+
+
+def _covariance_trial(cell: Cell, rng: np.random.Generator) -> Trial:
+    """Variances and covariances of three columns, of which two share half of their values."""
+    records, noise = rng.spawn(2)
+    X = _values(cell, (cell.n, 3), records)
+    same = records.random(cell.n) < 0.5
+    X[same, 1] = X[same, 0]
+    model = PrivateCovariance(
+        bounds=Bounds(x=[OUTPUTS[cell.law].bounds] * 3),
+        epsilon=cell.epsilon,
+        delta=0.1 / cell.n,
+        random_state=noise,
+    ).fit(X)
+    upper = np.triu_indices(3)
+    truth = np.cov(X.T, bias=True)[upper]
+    return _compared(truth, model.covariance_[upper], model.covariance_sd_[upper])
 
 
 def _table_trial(cell: Cell, rng: np.random.Generator) -> Trial:
@@ -102,6 +121,7 @@ def _compared(truth: Array, estimate: Array, sd: Array) -> Trial:
 
 _TRIALS = {
     _MEAN: _mean_trial,
+    _COVARIANCE: _covariance_trial,
     _TABLE: _table_trial,
     _SMOOTH: _table_trial,
     _HISTOGRAM: _histogram_trial,

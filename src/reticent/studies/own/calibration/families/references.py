@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 
 __all__ = [
     "class_chances",
     "clusters_cost",
+    "dense_regression_mean",
     "mixture_log_likelihood",
     "regression_mean",
     "upper_confidence_choices",
@@ -77,6 +80,12 @@ def regression_mean(
                     weights = vectors @ (moments / (values + variance))
                     mean = (np.column_stack([phi_at, np.ones(len(at))]) * scale) @ weights
     return mean
+
+
+def dense_regression_mean(X: Array, y: Array, at: Array, *, kernel: Any, noise: float) -> Array:
+    """Posterior mean at ``at`` of an exact Gaussian process with this kernel."""
+    model = GaussianProcessRegressor(kernel, alpha=noise**2, optimizer=None)
+    return np.asarray(model.fit(X, y).predict(at))
 
 
 def class_chances(

@@ -38,9 +38,9 @@ _RANKED = (4, 16, 27)  # places far from each other, for ranks
 _DRAWS = 200
 
 
-def given_kernel(outputs: Outputs) -> Any:
+def given_kernel(outputs: Outputs, length: float = LENGTH) -> Any:
     """The kernel that the functions of this law come from, around the middle of the range of y."""
-    kernel = ConstantKernel(outputs.spread**2, "fixed") * RBF(LENGTH, "fixed")
+    kernel = ConstantKernel(outputs.spread**2, "fixed") * RBF(length, "fixed")
     level = outputs.centre - outputs.middle
     if level == 0:
         return kernel
