@@ -276,7 +276,8 @@ def scan(
     it counts, if they are no columns of ``data``.
 
     A path is that of a CSV file with a header (compressed or not: .csv.gz, .csv.zst), a Parquet
-    file, a folder of either, or a pattern such as "2024-*.parquet"; a list of paths is one table.
+    file, a folder of either, or a pattern such as ``"2024-*.parquet"``; a list of paths is one
+    table.
 
     A workbook (.xlsx) is read by one ``sheet``, which need not be named if it is the only one.
 
