@@ -128,6 +128,7 @@ def test_codes_of_a_column_are_those_of_its_cells(half, dtype, more):
     texts = [text.decode() for text in random_texts(3000, 24, b"0123456789-a \t\0")]
     cells = [*ODD, *texts, *more]
     expected = np.array([kind.code_value(cell) for cell in cells])
+    assert np.array_equal(kind.code_values(cells), expected, equal_nan=True)
     column = pa.array(["before", *cells, "behind"]).cast(dtype)
     assert np.array_equal(code_texts(column[1:-1], kind), expected, equal_nan=True)
     assert code_texts(column[:0], kind).tolist() == []
