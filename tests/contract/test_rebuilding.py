@@ -258,14 +258,10 @@ def test_releases_of_one_model_make_no_other(name):
                 type(FEW[other]).from_releases(own.releases_, **params)
 
 
-@pytest.mark.parametrize(
-    ("name", "changed"), [("KMeans", {"n_clusters": 5}), ("GaussianMixture", {"n_components": 3})]
-)
-def test_another_number_of_parts_is_another_reading_of_the_same_look(name, changed):
-    """With so few records neither asks for anything that depends on it.
+def test_another_number_of_components_is_another_reading_of_the_same_look():
+    """With so few records nothing is asked for that depends on it.
 
     Reading is free, and promises the same.
     """
-    again = rebuilt(FEW[name], **changed)
-    assert again.guarantee_ == fitted_once(FEW[name]).guarantee_
-    assert len(getattr(again, "cluster_centers_", range(5))) == 5
+    again = rebuilt(FEW["GaussianMixture"], n_components=3)
+    assert again.guarantee_ == fitted_once(FEW["GaussianMixture"]).guarantee_
