@@ -106,7 +106,8 @@ def other_answers() -> Outcome:
     for _ in range(40):
         plain, odd = (int(bandit.ask([theirs, [[mine], [0.2]]])[0]) for mine in (0.5, "x"))
         changed += plain != odd
-    return Outcome(changed > 0, f"in {changed} of 40 rounds another person's answer changes")
+    # a few change by chance: a share of rounds is chosen at random
+    return Outcome(changed > 10, f"in {changed} of 40 rounds another person's answer changes")
 
 
 @attack("1b", "A set of another size makes the call fail for everybody")

@@ -144,7 +144,7 @@ def test_weights_that_are_too_long_for_an_exact_product_are_refused():
 
 def test_functions_that_are_too_long_for_an_exact_product_are_refused():
     FeatureMap(Basis((((2**23, *[0] * 31),),), ((0,),)), (1.0,), 1.0)
-    with pytest.raises(BadInput, match="too long"):
+    with pytest.raises(BadInput, match="no exact product"):
         FeatureMap(Basis((((2**23, 1, *[0] * 30),),), ((0,),)), (1.0,), 1.0)
 
 
