@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from reticent.errors import BadInput
@@ -25,7 +24,7 @@ from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import cut, read_header, split
-from reticent.privacy.sources.files import open_text, readable
+from reticent.privacy.sources.files import open_file, open_text, readable
 from reticent.privacy.sources.parquet import ParquetSource
 
 __all__ = ["ColumnCheck", "FileCheck", "PersonCheck", "WeightCheck", "check_file"]
@@ -371,7 +370,7 @@ def _parquet_records(source: ParquetSource) -> Iterator[Sequence[Any]]:
     import pyarrow.parquet as pq
 
     for path in source.paths:
-        with readable(Path(path)), pq.ParquetFile(path) as file:
+        with readable(path), open_file(path) as opened, pq.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 

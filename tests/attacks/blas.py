@@ -119,7 +119,7 @@ def exponential() -> Outcome:
 def worker() -> Outcome:
     return _in_a_new_process("""if True:
         import numpy as np, pandas as pd, reticent, tests.attacks
-        from reticent.privacy.sources.dask import _partition_total
+        from reticent.privacy.sources.clusters.dask import _partition_total
         from reticent.privacy.sources.base import Field
         np.matmul = lambda a, b: (a.astype(np.float32) @ b.astype(np.float32)).astype(float)
         frame, one = pd.DataFrame({"a": [16777217.0]}), np.ones((1, 1))

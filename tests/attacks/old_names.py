@@ -25,7 +25,7 @@ OLD_MODULES = {
     "reticent.privacy.selection.exponential_mechanism": "reticent.privacy.exponential",
     "reticent.privacy.selection.private_selection": "reticent.privacy.choosing",
     "reticent.privacy.sources.base": "reticent.privacy.sources",
-    "reticent.privacy.sources.dask": "reticent.privacy.cluster",
+    "reticent.privacy.sources.clusters.dask": "reticent.privacy.cluster",
     "reticent.privacy.statistics.cell_sum": "reticent.privacy.celled",
     "reticent.privacy.statistics.integer_grid": "reticent.privacy.grid",
     "reticent.privacy.statistics.partitioned_gram": "reticent.privacy.staged",

@@ -65,8 +65,8 @@ MODEL_OPTIONS = {
     "outcome": option(
         str,
         "KIND",
-        "gp: what outputs are: real, binary, count or positive; if left out, binary of yes and no, "
-        "real of others.",
+        "gp, gp-labels: what outputs are: real or binary; of gp also count or positive. If left "
+        "out, binary of yes and no, real of others.",
     ),
     "noise_column": (LevelColumn, None),
     "n_clusters": option(int, "K", "kmeans: number of clusters; 8 if left out."),

@@ -11,7 +11,7 @@ before any record is read. Proof: reading.md.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -25,10 +25,22 @@ from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.words import MissingIndicator
-from reticent.privacy.people.weights import PersonCounts
+from reticent.privacy.people.person_counts import (
+    COUNTED_AT_ONCE,
+    MOST_REMEMBERED,
+    PersonCounts,
+)
 from reticent.privacy.statistics.exact_sum import Total, add_up
 
-__all__ = ["Field", "Source", "as_source", "check_features", "refuse_reading", "scan"]
+__all__ = [
+    "Field",
+    "Source",
+    "as_source",
+    "check_features",
+    "joined_blocks",
+    "refuse_reading",
+    "scan",
+]
 
 # What the schema says of a column; "any" may be read as numbers, words and dates, whatever its
 # cells are; "moment" holds dates or moments.
@@ -52,6 +64,7 @@ _READ_WITH = {
     "query": "databases: scan('sqlite:///clinic.db', query='SELECT …')",
     "sheet": "workbooks: scan('people.xlsx', sheet='2024')",
 }
+_CLUSTERS = {"dask": "dask", "dask_expr": "dask", "pyspark": "Spark"}
 _CONVERT = "Convert the column first: to numbers, texts or dates."
 _ADVICE: dict[DtypeKind, str] = {
     "moment": "Give its bounds as dates, such as (date(2019, 1, 1), date(2024, 12, 31)).",
@@ -125,18 +138,36 @@ class Source(ABC):
 
         In pieces of at most ``rows``, whose sums are exact; short blocks are joined.
         """
-        blocks = _joined(self.blocks(fields), rows)
+        blocks = joined_blocks(self.blocks(fields), rows)
         return add_up(blocks, block_sum, rows=rows, threads=threads)
 
     def count_people(self, fields: Sequence[Field], key: int) -> PersonCounts:
         """Count the records of each person; ``fields`` are the two halves of identifiers.
 
-        Memory is that of the identifiers. ``key`` is the secret of the checksum.
+        Memory is that of the identifiers, and of the number of each record's person where that is
+        remembered. ``key`` is the secret of the checksum.
         """
         people = PersonCounts(key)
-        for block in self.blocks(fields):
-            people.add(block)
+        version = self.version()
+        if version is None or self.known_n is None or self.known_n > MOST_REMEMBERED:
+            for block in joined_blocks(self.blocks(fields), COUNTED_AT_ONCE):
+                people.add(block)
+            return people
+        by_row = np.zeros(self.known_n, np.int32)
+        for block in joined_blocks(self.blocks(fields), COUNTED_AT_ONCE):
+            rows = by_row[people.records :][: len(block)]
+            rows[:] = people.add(block)[: len(rows)]
+        if people.records == len(by_row) and self.version() == version:
+            people.by_row = by_row
+            people.version = version
         return people
+
+    def version(self) -> Hashable | None:
+        """Return what stays the same as long as all readings give the same records in one order.
+
+        None where only reading them can tell.
+        """
+        return None
 
     def snapshot(self) -> "Source":
         """Return the source that one fit reads: all its readings see the same records.
@@ -222,8 +253,10 @@ class Source(ABC):
                 )
 
 
-def _joined(blocks: Iterator[NDArray[np.float64]], rows: int) -> Iterator[NDArray[np.float64]]:
-    """The same records in longer blocks, of at most ``rows`` where several are joined."""
+def joined_blocks(
+    blocks: Iterator[NDArray[np.float64]], rows: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the same records in longer blocks, of at most ``rows`` where several are joined."""
     waiting: list[NDArray[np.float64]] = []
     for block in blocks:
         if sum(map(len, waiting)) + len(block) > rows:
@@ -270,14 +303,14 @@ def scan(
 ) -> Source:
     """Return a source of records; nothing but names, dtypes and sizes is read yet.
 
-    ``data`` is a path, a data frame (pandas, polars, pyarrow), a dask data frame, a NumPy array, a
-    list of records, or a source. With ``y``, the columns of ``y`` follow those of ``data``, which
+    ``data`` is a path, a data frame (pandas, polars, pyarrow, dask, Spark), a NumPy array, a list
+    of records, or a source. With ``y``, the columns of ``y`` follow those of ``data``, which
     must then be held in memory; so must ``person``, whose each record is, and ``weight``, how much
     it counts, if they are no columns of ``data``.
 
     A path is that of a CSV file with a header (compressed or not: .csv.gz, .csv.zst), a Parquet
     file, a folder of either, or a pattern such as ``"2024-*.parquet"``; a list of paths is one
-    table.
+    table. Files may lie elsewhere: ``"s3://hospital/2024.parquet"``.
 
     A workbook (.xlsx) is read by one ``sheet``, which need not be named if it is the only one.
 
@@ -328,7 +361,7 @@ def as_source(
     beside = {
         name: one for name, one in (("person", person), ("weight", weight)) if one is not None
     }
-    held = not isinstance(data, (Source, str, os.PathLike)) and not _is_dask(data)
+    held = not isinstance(data, (Source, str, os.PathLike)) and _cluster(data) is None
     if beside and not held:
         raise BadInput(
             f"{' and '.join(beside)} beside the records go with arrays and data frames only. Name "
@@ -341,15 +374,14 @@ def as_source(
     refuse_reading(reading)
     if isinstance(data, Source):
         return data
-    if _is_dask(data):
-        from reticent.privacy.sources.dask import DaskSource
-
+    cluster = _cluster(data)
+    if cluster is not None:
         if y is not None:
             raise BadInput(
-                "y cannot be given beside a dask frame. Join it as a column and name it in the "
-                "bounds."
+                f"y cannot be given beside a {cluster} frame. Join it as a column and name it in "
+                "the bounds."
             )
-        return DaskSource(data)
+        return _on_cluster(data, cluster)
     from reticent.privacy.sources.in_memory import ListSource, MemorySource, is_held
 
     if isinstance(data, (list, tuple)) or isinstance(y, (list, tuple)):
@@ -378,5 +410,16 @@ def _are_paths(data: Any) -> bool:
     return all(issubclass(type(one), (str, PurePath)) for one in data)
 
 
-def _is_dask(data: object) -> bool:
-    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")
+def _cluster(data: object) -> str | None:
+    """Name of the engine that computes it, by the module of its type; None if there is none."""
+    return _CLUSTERS.get(type(data).__module__.partition(".")[0])
+
+
+def _on_cluster(data: Any, engine: str) -> Source:
+    if engine == "Spark":
+        from reticent.privacy.sources.clusters.spark import SparkSource
+
+        return SparkSource(data)
+    from reticent.privacy.sources.clusters.dask import DaskSource
+
+    return DaskSource(data)

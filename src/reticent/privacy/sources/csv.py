@@ -6,7 +6,6 @@ ones by themselves. Proof: reading.md, 5.
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -19,7 +18,7 @@ from reticent.privacy.sources.base import DtypeKind, Field
 from reticent.privacy.sources.codes import TextColumns, code_text
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import count_lines, cut, read_header, sort_out, split
-from reticent.privacy.sources.files import FileSource, open_text, readable
+from reticent.privacy.sources.files import File, FileSource, open_text, readable
 
 __all__ = ["CsvSource"]
 
@@ -32,7 +31,7 @@ class CsvSource(FileSource):
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[File],
         *,
         dialect: Dialect = Dialect(),  # noqa: B008 - frozen
         block_bytes: int = _BLOCK_BYTES,
@@ -80,11 +79,11 @@ class CsvSource(FileSource):
         rows[~is_odd] = plain_rows
         return rows
 
-    def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
+    def _look(self, path: File) -> list[tuple[str, DtypeKind, str]]:
         with readable(path), open_text(path) as file:
             return [(name, "any", "text") for name in read_header(file, path, self.dialect)]
 
-    def _beyond_header(self, path: Path) -> bool:
+    def _beyond_header(self, path: File) -> bool:
         """Whether the file is longer than its header.
 
         That much can be told without reading a record.
@@ -93,7 +92,7 @@ class CsvSource(FileSource):
             read_header(file, path, self.dialect)
             return bool(file.read(1))
 
-    def _read(self, path: Path) -> Iterator[bytes]:
+    def _read(self, path: File) -> Iterator[bytes]:
         self._check_unchanged(path)
         with readable(path), open_text(path) as file:
             read_header(file, path, self.dialect)

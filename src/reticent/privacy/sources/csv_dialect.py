@@ -7,7 +7,6 @@ changes how another one is read. Proof: reading.md, 5.
 
 import codecs
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.files import open_text, plain_ending, readable
+from reticent.privacy.sources.files import File, open_text, plain_ending, readable
 
 __all__ = ["SEPARATORS", "Dialect", "find_dialect", "header_line"]
 
@@ -96,7 +95,7 @@ def identifier_text(text: bytes) -> bytes:
 
 
 def find_dialect(
-    path: Path,
+    path: File,
     *,
     separator: str | None = None,
     decimal: str | None = None,
@@ -126,7 +125,7 @@ def find_dialect(
     return dialect
 
 
-def header_line(file: BinaryIO, path: Path | object, first: bytes | None = None) -> bytes:
+def header_line(file: BinaryIO, path: object, first: bytes | None = None) -> bytes:
     """The first line that is neither blank nor a ``sep=`` line, without its byte-order mark.
 
     Leaves the file behind it. ``first``: the file's first line, where it has been read before.
@@ -148,7 +147,7 @@ def _sep_line(line: bytes) -> bytes | None:
     return None
 
 
-def _told_separator(file: BinaryIO, path: Path) -> bytes:
+def _told_separator(file: BinaryIO, path: File) -> bytes:
     first = file.readline(LONGEST_HEADER)
     named = _sep_line(first.removeprefix(_BOM))
     if named is not None:

@@ -4,9 +4,9 @@ Proof: reading.md, 6.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.errors import BadInput
 from reticent.privacy.sources.arrow.columns import arrow_kind, batch_codes
 from reticent.privacy.sources.base import DtypeKind, Field, check_features
-from reticent.privacy.sources.files import FileSource, readable
+from reticent.privacy.sources.files import File, FileSource, RemoteFile, open_file, readable
 
 __all__ = ["ParquetSource", "write_parquet"]
 
@@ -30,7 +30,7 @@ _ARROW_KEY = b"ARROW:schema"  # where a Parquet file keeps arrow's dtypes
 class ParquetSource(FileSource):
     """Parquet files, read a batch of a few columns at a time."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[File]) -> None:
         super().__init__(paths)
         self.known_n = sum(self._rows(path) for path in paths)
         check_features(self.width, self.known_n)
@@ -53,11 +53,24 @@ class ParquetSource(FileSource):
                 while (batch := next(batches, None)) is not None:
                     yield batch_codes(batch, wanted, fields)
 
-    def _rows(self, path: Path) -> int:
+    def version(self) -> Hashable | None:
+        """Return what a file system says of files when they are written, and of those in place."""
+        found: list[tuple[int, ...]] = []
+        for path in self.paths:
+            if not isinstance(path, Path):
+                return None
+            with readable(path):
+                file = path.stat()
+            found.append(
+                (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns)
+            )
+        return tuple(found)
+
+    def _rows(self, path: File) -> int:
         with readable(path), _open_parquet(path) as file:
             return int(file.metadata.num_rows)
 
-    def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
+    def _look(self, path: File) -> list[tuple[str, DtypeKind, str]]:
         with readable(path), _open_parquet(path) as file:
             schema = file.schema_arrow
         if len(set(schema.names)) < len(schema.names):
@@ -72,15 +85,18 @@ class ParquetSource(FileSource):
         return [(field.name, arrow_kind(field.type), str(field.type)) for field in schema]
 
 
-def _open_parquet(path: Path, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+def _open_parquet(path: File, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
     # A buffered stream reads page by page; otherwise a large row group would be held in memory as a
     # whole.
+    place: Any = path
+    if isinstance(path, RemoteFile):
+        place = open_file(path)
     return pq.ParquetFile(
-        path, metadata=metadata, pre_buffer=False, buffer_size=2**20, memory_map=False
+        place, metadata=metadata, pre_buffer=False, buffer_size=2**20, memory_map=False
     )
 
 
-def _plain_metadata(path: Path) -> pq.FileMetaData:
+def _plain_metadata(path: File) -> pq.FileMetaData:
     """Return the metadata of a Parquet file without arrow's dtypes: text columns are plain text.
 
     A dictionary is built with 32-bit offsets, over a whole row group: the length of one label could
@@ -88,7 +104,7 @@ def _plain_metadata(path: Path) -> pq.FileMetaData:
     one of the same length, which means nothing to arrow; whether a column can be used at all was
     decided with the dtypes.)
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(-8, os.SEEK_END)
         end = file.read(8)  # the length of the metadata, and "PAR1"
         length = int.from_bytes(end[:4], "little")

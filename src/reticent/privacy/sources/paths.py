@@ -1,4 +1,4 @@
-"""Paths of records: files of one kind, one by one, as a folder, or by a pattern; databases.
+"""Paths of records: files of one kind, one by one, as a folder, or by a pattern; addresses.
 
 Proof: reading.md.
 """
@@ -12,7 +12,7 @@ from reticent.errors import BadInput
 from reticent.privacy.sources.base import Source, refuse_reading
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import find_dialect
-from reticent.privacy.sources.files import COMPRESSED, plain_ending, readable
+from reticent.privacy.sources.files import COMPRESSED, File, plain_ending, readable
 from reticent.privacy.sources.parquet import ParquetSource
 
 __all__ = ["scan_path", "scan_paths"]
@@ -50,13 +50,24 @@ def scan_path(path: str | os.PathLike[str], **reading: str | None) -> Source:
 def _at_address(address: str, reading: Mapping[str, str | None]) -> Source:
     from reticent.privacy.sources.databases.base import SCHEMES, is_address, scan_database
 
-    if not is_address(address):
+    if is_address(address):
+        refuse_reading(reading, of=_OF_DATABASES)
+        return scan_database(address, **{name: reading.get(name) for name in _OF_DATABASES})
+    if any(reading.get(name) is not None for name in _OF_DATABASES):
         raise BadInput(
-            f"There is no way to read from an address {address.partition('://')[0]}://…. Known "
-            f"ones: {', '.join(f'{scheme}://' for scheme in SCHEMES)}; download files first."
+            f"There is no way to read a table from an address {address.partition('://')[0]}://…. "
+            f"Known databases are {', '.join(f'{scheme}://' for scheme in SCHEMES)}."
         )
-    refuse_reading(reading, of=_OF_DATABASES)
-    return scan_database(address, **{name: reading.get(name) for name in _OF_DATABASES})
+    from reticent.privacy.sources.remote import remote_files
+
+    files, is_folder = remote_files(address)
+    address = address.partition("?")[0]
+    if is_folder:
+        visible = (file for file in files if not file.name.startswith("."))
+        files = sorted(file for file in visible if _ending(file) in _KNOWN)
+        if not files:
+            raise BadInput(f"There is no CSV or Parquet file in the folder {address}.")
+    return _source(files, address, reading)
 
 
 def scan_paths(paths: Sequence[str | os.PathLike[str]], **reading: str | None) -> Source:
@@ -71,7 +82,7 @@ def scan_paths(paths: Sequence[str | os.PathLike[str]], **reading: str | None) -
     return _source(files, "The list", reading)
 
 
-def _source(paths: Sequence[Path], where: str, reading: Mapping[str, str | None]) -> Source:
+def _source(paths: Sequence[File], where: str, reading: Mapping[str, str | None]) -> Source:
     endings = {_ending(file) for file in paths}
     if endings <= set(_PARQUET):
         refuse_reading(reading)
@@ -92,11 +103,12 @@ def _source(paths: Sequence[Path], where: str, reading: Mapping[str, str | None]
         )
     raise BadInput(
         f"{paths[0]} is not named like a file that can be read. Known endings: {_WORDS}, "
-        f"and {_WORKBOOK}."
+        f"and {_WORKBOOK}. A table of a database has an address: sqlite:///clinic.db, "
+        "duckdb:///clinic.db or postgresql://…, with the name of the table."
     )
 
 
-def _ending(path: Path) -> str:
+def _ending(path: File) -> str:
     """What kind of file it is, by its name; Parquet files are never compressed as a whole."""
     ending = plain_ending(path)
     if ending in _PARQUET:

@@ -4,10 +4,11 @@ With and without a column that says whose a record is.
 """
 
 import gzip
-import importlib.util
 import sqlite3
 
+import dask.dataframe as dd
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,48 +20,7 @@ import pytest
 
 import reticent
 from reticent.privacy.sources.base import scan
-
-BOUNDS = reticent.Bounds(
-    x={"age": (0, 110), "sex": ["F", "M"], "visit": reticent.Date("2019-01-01", "2024-12-31")},
-    y={"weight": (2, 150)},
-)
-N = 500
-
-
-class Everything(reticent.Sum):
-    columns = 5
-    norm2 = 5
-
-    def rows(self, records):
-        return np.column_stack([records, np.ones(len(records))])
-
-
-def people() -> pd.DataFrame:
-    """Made up; some values are missing, some are no numbers of float64 with few digits."""
-    rng = np.random.default_rng(26)
-    weight = rng.normal(70.0, 15.0, N)
-    weight[::7] = np.nan
-    sex = rng.choice(["F", "M"], N).astype(object)
-    sex[::11] = None
-    return pd.DataFrame(
-        {
-            "id": [f"p{i}" for i in rng.integers(0, 120, N)],
-            "age": rng.integers(0, 120, N),
-            "sex": pd.Series(sex, dtype="str"),
-            "visit": pd.to_datetime("2018-06-01") + pd.to_timedelta(rng.integers(0, 2500, N), "D"),
-            "weight": weight,
-        }
-    )
-
-
-def released(source, person):
-    seed = {"seed": b"one seed for all", "event": reticent.Gaussian(noise_multiplier=2.0)}
-    curator = reticent.Curator(source, bounds=BOUNDS, targets=True, person=person, **seed)
-    try:
-        release = curator.release(Everything())
-    finally:
-        curator.close()
-    return release.value, release.n
+from tests.support.one_table import Everything, N, people, released
 
 
 def as_rows(frame):
@@ -142,11 +102,9 @@ def sources(tmp_path_factory, server):
         "list": scan([parts / "2.parquet", str(parts / "1.parquet")]),
         "pattern": scan(str(parts / "?.parquet")),
     }
-    if importlib.util.find_spec("ibis"):
-        import ibis
-
-        expression = ibis.sqlite.connect(folder / "clinic.db").table("people")
-        places["Ibis"] = scan(expression.filter(expression.age >= 0))
+    rows = ibis.sqlite.connect(folder / "clinic.db").table("people")
+    places["Ibis"] = scan(rows.filter(rows.age >= 0))
+    places["dask"] = scan(dd.from_pandas(frame, npartitions=3))
     yield places
     memory.close()
 

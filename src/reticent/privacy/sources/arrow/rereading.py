@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reticent.errors import ReleaseRefused
 from reticent.privacy.sources.base import Field
 
-__all__ = ["Readings"]
+__all__ = ["Readings", "checksum"]
 
 _FACTOR = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2⁶⁴ over the golden ratio, an odd number
 _HALF = np.uint64(32)
@@ -30,8 +30,12 @@ class Readings:
         """Yield the blocks, and refuse at their end what was not the same the last time."""
         total = 0
         for block in blocks:
-            total += _checksum(block)
+            total += checksum(block)
             yield block
+        self.compare(fields, total)
+
+    def compare(self, fields: Sequence[Field], total: int) -> None:
+        """Refuse a reading whose checksums, added up, are not those of the last one."""
         total %= 2**64
         if self._seen.setdefault(tuple(fields), total) != total:
             raise ReleaseRefused(
@@ -40,7 +44,7 @@ class Readings:
             )
 
 
-def _checksum(block: NDArray[np.float64]) -> int:
+def checksum(block: NDArray[np.float64]) -> int:
     """Sum of a number for each record, a function of its bits: the same in any order of them."""
     mixed = np.zeros(len(block), np.uint64)
     for column in np.ascontiguousarray(block.T).view(np.uint64):

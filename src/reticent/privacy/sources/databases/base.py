@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReticentError
+from reticent.privacy.ledger.postgres import printable_url
 from reticent.privacy.sources.arrow.rereading import Readings
 from reticent.privacy.sources.base import DtypeKind, Field, Source, check_features
 
@@ -24,6 +25,7 @@ __all__ = [
     "SCHEMES",
     "DatabaseSource",
     "Session",
+    "file_path",
     "is_address",
     "quote_name",
     "scan_database",
@@ -45,8 +47,7 @@ SCHEMES = ("postgresql", "sqlite", "duckdb")
 class Session(ABC):
     """Abstract: a connection in a read-only transaction. ``records`` is what stands behind FROM.
 
-    ``connect(address)`` of an engine's module makes one, and ``shown(address)`` is the address as
-    it may be printed.
+    ``connect(address)`` of an engine's module makes one.
     """
 
     @abstractmethod
@@ -91,8 +92,19 @@ def _scheme(address: str) -> str:
 
 def shown_address(address: str) -> str:
     """Return the address as it may be printed: without a password, even one written wrongly."""
-    shown: str = import_module(_engine(address)).shown(address)
-    return shown
+    if _ENGINES[_scheme(address)] == "postgres":
+        return printable_url(address)
+    return file_path(address)
+
+
+def file_path(address: str) -> str:
+    """Return the path of a database that is a file."""
+    scheme, _, path = address.partition("://")
+    if not path.startswith("/") or path == "/":
+        raise BadInput(
+            f"The address of a file of this kind is {scheme}:///clinic.db, with three strokes."
+        )
+    return path[1:]
 
 
 def _engine(address: str) -> str:

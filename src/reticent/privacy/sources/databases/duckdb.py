@@ -15,12 +15,12 @@ from reticent.errors import BadInput
 from reticent.privacy.sources.arrow.columns import batch_codes
 from reticent.privacy.sources.arrow.streams import BATCH_ROWS, pieces
 from reticent.privacy.sources.base import DtypeKind, Field
-from reticent.privacy.sources.databases.base import Columns, Session, quote_name
+from reticent.privacy.sources.databases.base import Columns, Session, file_path, quote_name
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["connect", "shown"]
+__all__ = ["connect"]
 
 _NUMBERS = frozenset(
     {
@@ -37,21 +37,9 @@ _AS_TEXT: dict[str, DtypeKind] = {  # what Arrow has no type for, or one that is
 _PUBLIC_ERRORS = ("CatalogException", "BinderException", "ParserException", "PermissionException")
 
 
-def shown(address: str) -> str:
-    """Return the path of the file."""
-    return str(_path(address))
-
-
-def _path(address: str) -> Path:
-    text = address.partition("://")[2]
-    if not text.startswith("/") or text == "/":
-        raise BadInput("The address of a DuckDB file is duckdb:///clinic.db, with three strokes.")
-    return Path(text[1:])
-
-
 def connect(address: str) -> Session:
     """Open the file, which is never written to."""
-    path = _path(address)
+    path = Path(file_path(address))
     try:
         import duckdb
     except ImportError:

@@ -28,7 +28,7 @@ from reticent.privacy.sources.databases.base import Columns, Session, quote_name
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["connect", "shown"]
+__all__ = ["connect"]
 
 _BLOCK_BYTES = 2**22
 _CONNECT_SECONDS = 10
@@ -49,11 +49,6 @@ _FRACTIONS: dict[str, Callable[[str], object]] = {
 }
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
-
-
-def shown(address: str) -> str:
-    """Return the address without a password."""
-    return printable_url(address)
 
 
 def connect(address: str) -> Session:
@@ -80,9 +75,9 @@ def connect(address: str) -> Session:
         connection = None
     if connection is None:
         raise BadInput(
-            f"Cannot connect to {shown(address)}. Check that the server runs and that host, port, "
-            "database, user and password are right (a password is best kept in ~/.pgpass or "
-            "PGPASSWORD; in an address its special characters are percent-encoded)."
+            f"Cannot connect to {printable_url(address)}. Check that the server runs and that "
+            "host, port, database, user and password are right (a password is best kept in "
+            "~/.pgpass or PGPASSWORD; in an address its special characters are percent-encoded)."
         )
     return _Postgres(connection)
 

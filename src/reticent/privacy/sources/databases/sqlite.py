@@ -16,30 +16,18 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.codes import code_array
-from reticent.privacy.sources.databases.base import Columns, Session
+from reticent.privacy.sources.databases.base import Columns, Session, file_path
 
-__all__ = ["connect", "shown"]
+__all__ = ["connect"]
 
 _BLOCK_ROWS = 2**12
 _LOCK_SECONDS = 0.5  # until a program that writes is done
 _VIEW = "temp.reticent_records"
 
 
-def shown(address: str) -> str:
-    """Return the path of the file."""
-    return str(_path(address))
-
-
-def _path(address: str) -> Path:
-    text = address.partition("://")[2]
-    if not text.startswith("/") or text == "/":
-        raise BadInput("The address of an SQLite file is sqlite:///clinic.db, with three strokes.")
-    return Path(text[1:])
-
-
 def connect(address: str) -> Session:
     """Open the file, which is never written to."""
-    path = _path(address)
+    path = Path(file_path(address))
     if not path.is_file():
         raise BadInput(f"There is no file {path}. Check the path.")
     try:

@@ -8,7 +8,6 @@ Proof: reading.md, 5.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -18,7 +17,7 @@ from reticent.errors import BadInput, ReticentError
 from reticent.privacy.guard import suppress_warnings
 from reticent.privacy.sources.base import DtypeKind, Field, check_features
 from reticent.privacy.sources.codes import code_array
-from reticent.privacy.sources.files import FileSource, readable
+from reticent.privacy.sources.files import File, FileSource, open_file, readable
 
 __all__ = ["SpreadsheetSource"]
 
@@ -29,7 +28,7 @@ _BLOCK_ROWS = 2**12
 class SpreadsheetSource(FileSource):
     """Sheets of workbooks; ``sheet`` names the one of each that is read."""
 
-    def __init__(self, paths: Sequence[Path], *, sheet: str | None = None) -> None:
+    def __init__(self, paths: Sequence[File], *, sheet: str | None = None) -> None:
         self._sheet = sheet
         super().__init__(paths)
         check_features(self.width, "?")
@@ -53,7 +52,7 @@ class SpreadsheetSource(FileSource):
                         block[:, place] = code_array(values, field.kind)
                     yield block
 
-    def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
+    def _look(self, path: File) -> list[tuple[str, DtypeKind, str]]:
         with self._rows(path) as rows:
             header = next(rows, ())
         while header and header[-1] is None:
@@ -71,7 +70,7 @@ class SpreadsheetSource(FileSource):
         return [(name, "any", "cell") for name in names]
 
     @contextmanager
-    def _rows(self, path: Path) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def _rows(self, path: File) -> Iterator[Iterator[tuple[Any, ...]]]:
         """The rows of the sheet that are not blank; no words of the library leave."""
         try:
             import openpyxl
@@ -80,11 +79,11 @@ class SpreadsheetSource(FileSource):
                 'A workbook needs openpyxl, which is not installed: pip install "reticent[excel]".'
             ) from None
         with readable(path):
-            path.stat()
+            file = open_file(path)
         failed = False
         try:
-            with suppress_warnings():  # of features that it does not know
-                book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            with file, suppress_warnings():  # of features that it does not know
+                book = openpyxl.load_workbook(file, read_only=True, data_only=True)
                 try:
                     sheet = book[self._chosen(path, book.sheetnames)]
                     sheet.reset_dimensions()  # as the file says them, they may be wrong
@@ -98,7 +97,7 @@ class SpreadsheetSource(FileSource):
         if failed:
             raise BadInput(f"{path} cannot be read: it is damaged, or no workbook.")
 
-    def _chosen(self, path: Path, names: Sequence[str]) -> str:
+    def _chosen(self, path: File, names: Sequence[str]) -> str:
         if self._sheet is None and len(names) == 1:
             return names[0]
         if self._sheet is None or self._sheet not in names:

@@ -7,17 +7,20 @@ import signal
 import threading
 import time
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
+import reticent
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, scan
-from reticent.privacy.sources.dask import _partition_total
+from reticent.privacy.sources.clusters.dask import _partition_total
 from tests.contract.odd_cells import ODD_CELLS
+from tests.support.one_table import BOUNDS, Everything, people, released
 
 # dask's own housekeeping, not ours: sockets and processes that it closes late, above
 # all those of a killed worker
@@ -45,6 +48,32 @@ def make_gram(folder=None):
         return q.T @ q
 
     return gram
+
+
+def slowly(folder):
+    """A step that leaves a mark a partition, with its process, and takes its time."""
+
+    def step(part):
+        (folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+        time.sleep(0.2)
+        return part
+
+    return step
+
+
+def kill_a_worker(folder):
+    """Kill a process as soon as it has left marks and others are under way; it goes to a list."""
+    killed = []
+
+    def kill():
+        while len(list(folder.iterdir())) < 6:
+            time.sleep(0.01)
+        killed.append(min(int(mark.name.split("-")[0]) for mark in folder.iterdir()))
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    return killer, killed
 
 
 @pytest.fixture(scope="module")
@@ -84,23 +113,64 @@ def test_same_integers_on_two_workers_and_after_a_kill(frame, exact, cluster, tm
         assert (total.integers() == exact).all()
     assert source.count() == N
 
-    killed = []
-
-    def kill_one():  # as soon as some partitions are done and others are under way
-        while len(list(tmp_path.iterdir())) < 6:
-            time.sleep(0.01)
-        killed.append(min(int(mark.name.split("-")[0]) for mark in tmp_path.iterdir()))
-        os.kill(killed[0], signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
+    killer, killed = kill_a_worker(tmp_path)
     total = source.total(FIELDS, make_gram(tmp_path), rows=1000, threads=1)
     killer.join()
-    marks = [int(mark.name.split("-")[0]) for mark in tmp_path.iterdir()]
     assert killed[0] != os.getpid()
-    assert len(marks) > 12  # some partition was summed twice …
+    assert len(list(tmp_path.iterdir())) > 12  # some partition was summed twice …
     assert total.rows == N  # … and none was counted twice
     assert (total.integers() == exact).all()
+
+
+def test_people_are_counted_once_although_a_worker_was_killed(cluster, tmp_path):
+    """In partitions that take their time, so that the worker dies while identifiers are counted."""
+    slow = dd.from_pandas(people(), npartitions=12).map_partitions(
+        slowly(tmp_path), meta=people().iloc[:0]
+    )
+    killer, killed = kill_a_worker(tmp_path)
+    found = released(scan(slow), "id")
+    killer.join()
+    wanted = released(scan(people()), "id")
+    assert killed[0] != os.getpid()
+    assert found[1] == wanted[1]
+    assert np.array_equal(found[0], wanted[0])
+
+
+def test_same_integers_from_partitions_that_were_spilled_to_disk(frame, exact, tmp_path):
+    """Partitions are kept by workers that may hold none in memory."""
+    settings = {
+        "distributed.worker.memory.target": 1e-9,
+        "distributed.worker.memory.spill": 1e-9,
+        "temporary-directory": str(tmp_path),
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        kept = dd.from_pandas(frame, npartitions=6).persist()
+        wait(kept)
+        (spilled,) = client.run(lambda dask_worker: len(dask_worker.data.disk)).values()
+        assert spilled == 6
+        total = scan(kept).total(FIELDS, make_gram(), rows=1000, threads=1)
+    assert total.rows == N
+    assert (total.integers() == exact).all()
+
+
+def test_other_rows_at_a_second_reading_are_refused():
+    def at_random(part):
+        return part.assign(age=np.random.default_rng().random(len(part)))
+
+    frame = dd.from_pandas(people(), npartitions=2).map_partitions(
+        at_random, meta=people().iloc[:0].assign(age=0.5)
+    )
+    event = reticent.Gaussian(noise_multiplier=2.0, count=2)
+    curator = reticent.Curator(scan(frame), bounds=BOUNDS, targets=True, event=event)
+    curator.release(Everything())
+    with pytest.raises(ReleaseRefused, match="records changed while they were read"):
+        curator.release(Everything())
 
 
 def test_same_integers_without_a_cluster(frame, exact):

@@ -17,26 +17,31 @@ from dask.base import compute
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.people.weights import PersonCounts
-from reticent.privacy.sources.base import BlockSum, DtypeKind, Field, Source
+from reticent.errors import BadInput
+from reticent.privacy.people.person_counts import PersonCounts
+from reticent.privacy.sources.base import BlockSum, DtypeKind, Field
+from reticent.privacy.sources.clusters.partitions import (
+    ClusterSource,
+    PartitionTotal,
+    add_partition,
+    computed,
+)
 from reticent.privacy.sources.in_memory import MemorySource
-from reticent.privacy.statistics.exact_products import check_blas
-from reticent.privacy.statistics.exact_sum import Total
 
 __all__ = ["DaskSource"]
 
 
 @final
-class DaskSource(Source):
+class DaskSource(ClusterSource):
     """A dask data frame.
 
     Computed by the active `distributed` client, else by dask's own scheduler.
     """
 
-    local = False
+    engine = "dask"
 
     def __init__(self, frame: Any) -> None:
+        super().__init__()
         if (
             not hasattr(frame, "npartitions")
             or getattr(frame, "ndim", 0) != 2
@@ -59,24 +64,19 @@ class DaskSource(Source):
         """Count the records on the cluster."""
         return sum(self._compute([delayed(len)(part) for part in self._frame.to_delayed()]))
 
-    def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
-        """Yield the records here, one partition at a time. `total` does not bring them here."""
+    def _bring_blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
         parts, here = self._project(fields)
         for part in parts:
             yield from MemorySource(self._compute([part])[0]).blocks(here)
 
-    def total(
-        self, fields: Sequence[Field], block_sum: BlockSum, *, rows: int, threads: int
-    ) -> Total:
-        """Add ``block_sum`` over each partition where it lies, then over all partitions.
-
-        One thread a task.
-        """
+    def _add_partitions(
+        self, fields: Sequence[Field], block_sum: BlockSum, rows: int
+    ) -> PartitionTotal:
         parts, here = self._project(fields)
         task = delayed(_partition_total, pure=False)
         # a node of its own: sent once to each worker
         work = delayed((here, block_sum, rows), pure=False, traverse=False)
-        total = Total()
+        total = PartitionTotal()
         for result in self._compute([task(part, work) for part in parts]):
             total.merge(result)
         return total
@@ -99,13 +99,7 @@ class DaskSource(Source):
         return list(narrow.to_delayed()), here
 
     def _compute(self, tasks: Sequence[Any]) -> list[Any]:
-        try:
-            return list(compute(*tasks))  # type: ignore[no-untyped-call]
-        except Exception:  # neither its text nor its type leaves: both may tell of a record
-            pass
-        raise ReleaseRefused(
-            "The dask frame could not be computed. Compute it by itself to see why."
-        )
+        return computed(self.engine, lambda: list(compute(*tasks)))  # type: ignore[no-untyped-call]
 
 
 def _partition_people(part: Any, work: tuple[Sequence[Field], int]) -> PersonCounts:
@@ -113,7 +107,6 @@ def _partition_people(part: Any, work: tuple[Sequence[Field], int]) -> PersonCou
     return MemorySource(part).count_people(fields, key)
 
 
-def _partition_total(part: Any, work: tuple[Sequence[Field], BlockSum, int]) -> Total:
+def _partition_total(part: Any, work: tuple[Sequence[Field], BlockSum, int]) -> PartitionTotal:
     fields, block_sum, rows = work
-    check_blas()  # of this worker
-    return MemorySource(part).total(fields, block_sum, rows=rows, threads=1)
+    return add_partition(MemorySource(part).blocks(fields), block_sum, rows=rows)

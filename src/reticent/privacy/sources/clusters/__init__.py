@@ -1,0 +1,1 @@
+"""Clusters: frames of dask and Spark, added up where their partitions lie."""
