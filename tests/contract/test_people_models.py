@@ -17,7 +17,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
 from reticent.privacy.curator import Curator
-from reticent.privacy.people.weights import PersonCounts, RecordWeights
+from reticent.privacy.people.person_counts import PersonCounts
+from reticent.privacy.people.weights import RecordWeights
 from reticent.privacy.release import NUMBER, number_scale
 from reticent.privacy.sources.base import Source
 from reticent.privacy.statistics.feature_cache import FeatureCache

@@ -13,15 +13,13 @@ import pytest
 import reticent
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.curator import Curator
+from reticent.privacy.people.person_counts import PersonCounts
 from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.people.weight_columns import weight_columns
 from reticent.privacy.people.weights import (
     ONE,
-    Identifiers,
-    PersonCounts,
     RecordWeights,
     add_limbs,
-    checksum,
     equal_weights,
     joined,
     total_checksum,
@@ -75,7 +73,7 @@ def test_weights_of_a_person_add_up_to_one_at_most():
 def test_a_person_with_very_many_records(k):
     people = PersonCounts(1)
     people.add(pairs([1, 2]))
-    people.counts[people._slots(people.identifiers(pairs([1])))] = k
+    people.counts[people.numbers(people.identifiers(pairs([1])))] = k
     one, other = RecordWeights(0, people).integers(pairs([1, 2])).tolist()
     assert other == ONE
     assert one == ONE // k
@@ -131,6 +129,8 @@ def test_weights_are_taken_apart_into_parts_that_add_up():
         rng.choice([0, 1, ONE], 1000),
         np.array([ONE, 0, ONE - 1, 1, 64, 63]),
         np.arange(300) * 55_555,
+        np.append(np.arange(999) * 16_001, ONE),  # many, and the largest
+        np.arange(200_000) * 83,  # more than 2¹⁶ different ones
         np.zeros(4, np.int64),
         np.array([], np.int64),
     ):
@@ -179,6 +179,20 @@ def test_limbs_are_exact_up_to_their_bounds(size, sign):
     assert joined(limbs.astype(object), (3,)).tolist() == expected
 
 
+def test_totals_of_nothing_and_checksums_that_wrap_around():
+    for shape in ((3,), (2, 2), (1,)):
+        nothing = joined(0, shape)
+        assert nothing.shape == shape
+        assert nothing.dtype == object
+        assert not nothing.any()
+    limbs = np.array([[1, 2, 5], [0, 1, 2**32]], dtype=object)  # two numbers, and a checksum
+    assert joined(limbs, (2,)).tolist() == [1, 2 + 2**35]
+    assert total_checksum(limbs) == 5
+    limbs[:, -1] = 2**32 + 7, 2**32 - 1
+    assert total_checksum(limbs) == 7
+    assert total_checksum(0) == 0
+
+
 def test_pieces_of_a_chunk_are_few_enough_for_the_limbs():
     """At most 2¹⁷ rows a block, as weights.md says, for every statistic."""
     for statistic, _, _ in STATISTICS.values():
@@ -186,119 +200,6 @@ def test_pieces_of_a_chunk_are_few_enough_for_the_limbs():
         assert rows <= 2**17
         for columns in (1, 2, 5, 1000, 10**7):
             assert rows <= weighted_chunk(rows, columns) <= min(2**10 * rows, 2**20)
-
-
-# ---- counting, and the checksum
-
-
-def test_counts_do_not_depend_on_order_blocks_or_who_counts():
-    rng = np.random.default_rng(1)
-    ids = pairs([None if i == 0 else int(i) for i in rng.integers(0, 400, 5000)])
-    whole = PersonCounts(9)
-    whole.add(ids)
-    parts = PersonCounts(9)
-    for block in np.array_split(ids[rng.permutation(len(ids))], 13):
-        part = PersonCounts(9)
-        part.add(block)
-        parts.merge(part)
-    assert whole.of(whole.identifiers(ids)).tolist() == parts.of(parts.identifiers(ids)).tolist()
-    assert sorted(whole.counts[whole.counts > 0]) == sorted(parts.counts[parts.counts > 0])
-    assert (whole.records, whole.people) == (parts.records, parts.people)
-    several = PersonCounts(9)
-    for block in np.array_split(ids, 13):
-        several.add(block)
-    assert whole.checksum == parts.checksum == several.checksum < 2**64
-
-
-def test_many_people_in_many_blocks_are_brought_together():
-    people = PersonCounts(3)
-    for first in range(0, 300_000, 50_000):
-        people.add(np.column_stack([np.zeros(60_000), np.arange(first, first + 60_000)]))
-    assert people.people == 310_000
-    asked = people.identifiers(np.array([[0.0, 50_001.0], [0.0, 1.0], [1.0, 1.0]]))
-    assert people.of(asked).tolist() == [2, 1, 0]
-
-
-def test_people_whose_words_are_equal_are_told_apart():
-    """Keyed words of 64 bits may be equal; here they often are."""
-    rng = np.random.default_rng(4)
-    ids = rng.integers(0, 30, (4000, 2)).astype(np.float64)
-    people = PersonCounts(3)
-    people._first = people._second = np.uint64(1)
-    for block in np.array_split(ids, 5):
-        people.add(block)
-    different, places, counts = np.unique(ids, axis=0, return_inverse=True, return_counts=True)
-    assert people.people == len(different)
-    assert people.of(people.identifiers(ids)).tolist() == counts[places].tolist()
-    strangers = np.array([[31.0, 0.0], [0.0, 31.0], [np.nan, 1.0], [1.0, np.nan]])
-    assert people.of(people.identifiers(strangers)).tolist() == [0, 0, 0, 0]
-
-
-def unmixed(word):
-    """The inverse of SplitMix64's finaliser."""
-    for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1)):
-        word ^= (word >> shift) ^ (word >> 2 * shift)
-        word = word * pow(factor, -1, 2**64) % 2**64
-    return (word - 0x9E3779B97F4A7C15) % 2**64
-
-
-def test_pairs_are_told_apart_by_their_word_and_their_second():
-    """The first of a pair is multiplied by an odd number, which can be undone modulo 2⁶⁴."""
-    rng = np.random.default_rng(5)
-    for key in rng.integers(0, 2**63, 20).tolist():
-        people = PersonCounts(key)
-        assert int(people._first) % 2 == int(people._second) % 2 == 1
-        assert people._first != people._second
-        ids = rng.integers(-(2**31), 2**53, (50, 2)).astype(np.float64)
-        words, seconds = people.identifiers(ids)
-        keyed = np.array([unmixed(int(word)) for word in words], np.uint64)
-        back = (keyed - seconds * people._second).astype(object)
-        inverse = pow(int(people._first), -1, 2**64)
-        firsts = [int(word) * inverse % 2**64 for word in back]
-        assert firsts == [int(first) % 2**64 for first in ids[:, 0]]
-
-
-def test_people_are_found_wherever_their_words_lie():
-    """Those who ask for the last slot of the table go on at its first; words may be equal."""
-    people = PersonCounts(3)
-    last = np.uint64(2**64 - 1)
-    words = np.array([last, last, last, 0, 0, 1, last], np.uint64)
-    seconds = np.array([7, 0, 9, 7, 0, 7, 7], np.uint64)
-    people._put(Identifiers(words, seconds), np.array([1, 2, 3, 4, 5, 6, 10]))
-    assert people.people == 6
-    assert sorted(people.counts[people.counts > 0]) == [2, 3, 4, 5, 6, 11]
-    assert people.of(Identifiers(words, seconds)).tolist() == [11, 2, 3, 4, 5, 6, 11]
-    strangers = Identifiers(words[:4], np.array([8, 8, 2**64 - 2, 9], np.uint64))
-    assert people.of(strangers).tolist() == [0, 0, 0, 0]
-    for number in range(6, 40):  # the table grows
-        some = np.array([number], np.uint64)
-        people._put(Identifiers(some << np.uint64(58), some), np.array([number]))
-    assert people.people == 40
-    assert people.of(Identifiers(words, seconds)).tolist() == [11, 2, 3, 4, 5, 6, 11]
-    assert 2 * people.people <= len(people.counts)
-
-
-def test_any_change_of_identifiers_changes_the_checksum():
-    rng = np.random.default_rng(2)
-    ids = [None, 0, 0, 1, 2, 3]
-    for _ in range(50):
-        key = int(rng.integers(0, 2**63))
-        seals = {
-            checksum(PersonCounts(key).identifiers(pairs(some)))
-            for some in (
-                ids,
-                [0, 0, 0, 1, 2, 3],  # nobody becomes person 0
-                [None, None, 0, 1, 2, 3],
-                [None, 0, 1, 1, 2, 3],
-                [None, 0, 0, 0, 3, 3],  # with the same sum
-                [None, 0, 0, 1, 2],
-                [*ids, None],
-            )
-        }
-        assert len(seals) == 7
-    one, other = (checksum(PersonCounts(key).identifiers(pairs(ids))) for key in (1, 2))
-    assert one != other
-    assert total_checksum(0) == PersonCounts(7).checksum == 0
 
 
 # ---- sources
@@ -384,18 +285,6 @@ def test_unusual_columns_of_identifiers_weigh_as_the_reference_says(ids, people)
     expected = sum(w * s for w, s in zip(reference_weights(known), steps, strict=True))
     found, (rows, total) = sums(source)
     assert (found.people, rows, total.tolist()) == (people, 10, [expected])
-
-
-def test_very_many_people_are_counted_in_memory_that_grows_with_them():
-    """A table of at most 96 bytes for each, whatever the order in which they come."""
-    people = PersonCounts(11)
-    rng = np.random.default_rng(6)
-    for block in np.array_split(rng.permutation(1_500_000), 10):
-        people.add(np.column_stack([block // 1000, block % 1000]).astype(np.float64))
-    assert people.people == 1_500_000
-    assert set(people.counts.tolist()) == {0, 1}
-    assert people.counts.nbytes + people._ids.nbytes < 100 * people.people
-    assert 2 * people.people <= len(people.counts)
 
 
 def test_codes_for_nobody_weigh_nothing(tmp_path):
@@ -520,6 +409,32 @@ def test_a_protected_number_that_was_lost_is_not_drawn_again(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ReleaseRefused, match="drawn before"):
         _ = holder.n
+
+
+@pytest.mark.parametrize("person", [None, "id"])
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet", "beside"])
+def test_bad_weights_release_what_weights_within_the_bound_do(person, kind, tmp_path):
+    """Negative and missing ones count as zero, those above the bound as the bound."""
+    bad = [np.nan, -3.0, -np.inf, 0.0, 25.0, np.inf, 20.0, 4.0]
+    held = [0.0, 0.0, 0.0, 0.0, 20.0, 20.0, 20.0, 4.0]
+    found = []
+    for number, weights in enumerate((bad, held)):
+        data = pl.DataFrame({"a": np.linspace(-1, 1, 8), "id": [0, 0, 1, 1, 2, 2, 2, 3]})
+        column = pl.Series("w", weights)
+        options = {"person": person, "weight": "w", "weight_bound": 20.0}
+        if kind == "beside":
+            options["weight"] = "weight"
+            source = scan(data, weight=column)
+        else:
+            source = scan(data.with_columns(column))
+        if kind == "csv":
+            data.with_columns(column).write_csv(tmp_path / f"{number}.csv")
+            source = scan(tmp_path / f"{number}.csv")
+        if kind == "parquet":
+            data.with_columns(column).write_parquet(tmp_path / f"{number}.parquet")
+            source = scan(tmp_path / f"{number}.parquet")
+        found.append(curator(source, **options).release(MEAN).value.tolist())
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("options", [{"person": "nobody"}, {"weight": "w", "weight_bound": 1.0}])

@@ -122,7 +122,9 @@ class Identifier(Kind):
         for half in (0, 1):
             codes[half, maybe[known]] = self._half_of_integers(whole[known], half)
         alone[maybe[~known]] = True
-        texts = np.flatnonzero(~numeric & ~alone)
+        texts: Any = np.flatnonzero(~numeric & ~alone)
+        if len(texts) == len(starts):
+            texts = slice(None)  # the same without gathering
         codes[:, texts] = self._hash.pairs(cells, starts[texts], lengths[texts])
         codes[0, texts] += _HASHED
         for place in np.flatnonzero(alone).tolist():

@@ -71,9 +71,11 @@ class TextHash:
         sums = rows[:, 1:2] * lengths.astype(np.uint64)
         sums += rows[:, :1]
         words = np.ndarray(len(data) - _WORD + 1, dtype="<u8", buffer=data, strides=1)  # overlap
+        shortest = int(lengths.min(initial=LONGEST))
         for start in range(0, int(lengths.max(initial=0)), _WORD):
-            inside = _FIRST_BYTES[np.clip(lengths - start, 0, _WORD)]
-            word = words[starts + start] & inside
+            word = words[starts + start]
+            if start + _WORD > shortest:
+                word &= _FIRST_BYTES[np.clip(lengths - start, 0, _WORD)]
             low = word & np.uint64(2**32 - 1)
             high = word >> np.uint64(32)
             place = 2 + start // 4

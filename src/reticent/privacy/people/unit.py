@@ -123,11 +123,6 @@ class PrivacyUnit:
         return self.weight is None and self.contribution == 1
 
     @property
-    def rows_are_numbered(self) -> bool:
-        """Whether neighbours have as many records, so that a record's row number is its own."""
-        return self.number_is_public and not self.weighted
-
-    @property
     def number_is_public(self) -> bool:
         """Whether the number of units is public."""
         return self.neighbours == REPLACE

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from reticent.errors import BadInput
 from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.columns.numbers import Number
+from reticent.privacy.people.person_counts import PersonCounts
 from reticent.privacy.people.unit import PrivacyUnit
-from reticent.privacy.people.weights import PersonCounts, RecordWeights
+from reticent.privacy.people.weights import RecordWeights
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.sources.cell_values import text_number
 

@@ -19,17 +19,19 @@ of equal digits are added up.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy.people.person_counts import PersonCounts, checksum
 from reticent.privacy.statistics.exact_sum import Total, pieces
 
 __all__ = [
     "ONE",
     "WEIGHT_BITS",
-    "PersonCounts",
+    "NumberedRecords",
     "RecordWeights",
     "UnweightedSum",
     "WeightedSum",
@@ -47,166 +49,10 @@ _CHUNK_NUMBERS = 2**20  # and numbers: 8 MiB
 _DIGIT = 6  # bits
 _MIXED_BITS = 14  # of a weight, that tell few weights apart
 _SMALL_GROUP = 16  # rows: with fewer of equal weight on average, weights are taken apart
-_FEWEST_SLOTS_BITS = 4
-_FREE = np.uint64(2**64 - 1)  # in the place of a second, which is below 2⁵³
-_NOBODY = np.uint64(2**64 - 2)
-_FIRST_OF_NOBODY = -(2.0**33)  # that of an identifier is −2³¹ or more
-_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_MIX = np.uint64(0xBF58476D1CE4E5B9)  # odd, with as many ones as zeros
 
 Rows = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
-
-# ---- how many records each person has
-
-
-class Identifiers(NamedTuple):
-    """Identifiers as they are looked up: keyed words of 64 bits, and the second of each pair.
-
-    The two together tell all pairs apart. The second is ``_NOBODY`` for nobody's.
-    """
-
-    words: Words
-    seconds: Words
-
-
-class PersonCounts:
-    """Number of records of each person: the first of two readings.
-
-    A table with open addressing: a person has the slot that the highest bits of their word say, or
-    the next one that was free; at most half of all slots are taken. ``counts`` are the records of
-    the person of each slot, 0 for a free one; ``people`` how many people there are; ``records`` all
-    records, those of nobody too; ``checksum`` of all identifiers, the same for any order. ``key``
-    is secret.
-    """
-
-    def __init__(self, key: int) -> None:
-        self._first, self._second = _mix(np.array([key, key ^ 1], np.uint64)) | np.uint64(1)
-        self.records = 0
-        self.checksum = 0
-        self._clear(_FEWEST_SLOTS_BITS)
-
-    def _clear(self, bits: int) -> None:
-        """Begin with 2^bits free slots."""
-        self._shift = np.uint64(64 - bits)
-        self._ids: Words = np.full((2**bits, 2), _FREE)  # word and second
-        self.counts: Integers = np.zeros(2**bits, np.int64)
-        self.people = 0
-
-    def identifiers(self, block: Rows) -> Identifiers:
-        """Identifiers of a block of pairs, shape ``(rows, 2)``; a pair with a NaN is nobody's."""
-        first = block[:, 0]
-        second = block[:, 1]
-        nobody = np.isnan(first + second)
-        some_are_nobodys = nobody.any()
-        if some_are_nobodys:
-            first = np.where(nobody, _FIRST_OF_NOBODY, first)
-            second = np.where(nobody, 0.0, second)
-        words = first.astype(np.int64).view(np.uint64) * self._first
-        seconds = second.astype(np.int64).view(np.uint64)
-        words += seconds * self._second
-        if some_are_nobodys:
-            seconds[nobody] = _NOBODY
-        return Identifiers(_mix(words), seconds)
-
-    def add(self, block: Rows) -> None:
-        """Count one block of pairs, shape ``(rows, 2)``."""
-        ids = self.identifiers(block)
-        self.records += len(block)
-        self.checksum = (self.checksum + checksum(ids)) % 2**64
-        somebody = ids.seconds != _NOBODY
-        if not somebody.all():
-            ids = _some(ids, np.flatnonzero(somebody))
-        self._put(ids, np.ones(len(ids.words), np.int64))
-
-    def merge(self, other: "PersonCounts") -> None:
-        """Add what was counted elsewhere, with the same key."""
-        self.records += other.records
-        self.checksum = (self.checksum + other.checksum) % 2**64
-        self._put(*other._all())
-
-    def _all(self) -> tuple[Identifiers, Integers]:
-        """All people, and the records of each."""
-        taken = np.flatnonzero(self.counts)
-        words, seconds = self._ids[taken].T
-        return Identifiers(words, seconds), self.counts[taken]
-
-    def _put(self, ids: Identifiers, counts: Integers) -> None:
-        """Add to the records of people; who is new gets a slot."""
-        needed = 2 * (self.people + len(counts))
-        if needed > len(self.counts):
-            before = self._all()
-            self._clear(needed.bit_length())
-            self._put(*before)
-        while len(counts):
-            slots = self._slots(ids)
-            new = np.flatnonzero(self.counts[slots] == 0)
-            lost = new[~self._take_free(slots[new], _some(ids, new))]
-            np.add.at(self.counts, np.delete(slots, lost), np.delete(counts, lost))
-            ids = _some(ids, lost)
-            counts = counts[lost]
-
-    def _take_free(self, slots: NDArray[np.intp], ids: Identifiers) -> NDArray[np.bool_]:
-        """Give each of these free slots to one of those who ask for it; tell who has got theirs."""
-        asking = np.arange(len(slots))
-        self.counts[slots] = asking  # whichever is written last, it is one of them
-        chosen = self.counts[slots]
-        self.counts[slots] = 0
-        self.people += int((chosen == asking).sum())
-        self._ids[slots, 0] = ids.words[chosen]
-        self._ids[slots, 1] = ids.seconds[chosen]
-        return ~self._others(slots, ids)
-
-    def _slots(self, ids: Identifiers) -> NDArray[np.intp]:
-        """Slot of each of these people; a free one for somebody who is not there."""
-        slots = (ids.words >> self._shift).astype(np.intp)
-        left = np.flatnonzero(self._others(slots, ids))
-        while len(left):
-            slots[left] = (slots[left] + 1) & (len(self.counts) - 1)
-            left = left[self._others(slots[left], _some(ids, left))]
-        return slots
-
-    def _others(self, slots: NDArray[np.intp], ids: Identifiers) -> NDArray[np.bool_]:
-        """Whether slots are taken by somebody else."""
-        words, seconds = self._ids.take(slots, axis=0).T
-        return ((words != ids.words) | (seconds != ids.seconds)) & (seconds != _FREE)
-
-    def of(self, ids: Identifiers) -> Integers:
-        """Number of records of each of these people; 0 for nobody, and for strangers."""
-        return self.counts[self._slots(ids)]
-
-    def mask(self, block: Rows, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether the person of each record is among the chosen ones; False for nobody's.
-
-        ``block`` are pairs, shape ``(rows, 2)``; ``chosen`` has one entry a person.
-        """
-        by_slot = np.zeros(len(self.counts), dtype=bool)
-        by_slot[self.counts > 0] = chosen
-        return by_slot[self._slots(self.identifiers(block))]
-
-
-def _some(ids: Identifiers, which: NDArray[np.intp]) -> Identifiers:
-    return Identifiers(ids.words[which], ids.seconds[which])
-
-
-def checksum(ids: Identifiers) -> int:
-    """Sum of the identifiers' keyed words, modulo 2⁶⁴."""
-    return int(ids.words.sum(dtype=np.uint64))
-
-
-def _mix(words: Words) -> Words:
-    """Mix the bits of each word, one to one (the finaliser of SplitMix64)."""
-    mixed = words + _MIX[0]
-    mixed ^= mixed >> np.uint64(30)
-    mixed *= _MIX[1]
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= _MIX[2]
-    mixed ^= mixed >> np.uint64(31)
-    return np.asarray(mixed)
-
-
-# ---- weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,23 +76,38 @@ class RecordWeights:
         return self.integers_and_checksum(raw)[0]
 
     def integers_and_checksum(self, raw: Rows) -> tuple[Integers, int]:
-        """Weight of each record, and the checksum of identifiers; 0 without."""
-        stated: Integers | int = ONE
-        if self.bound is not None:
-            with np.errstate(all="ignore"):
-                fraction = raw[:, -1] / self.bound
-                fraction = np.where(fraction > 0, np.minimum(fraction, 1.0), 0.0)  # NaN: 0
-            stated = np.trunc(fraction * ONE).astype(np.int64)
+        """Weight of each record, and the checksum of the identifiers that were read; 0 of none."""
         if self.people is None:
-            return np.broadcast_to(stated, len(raw)), 0
-        pairs = raw[:, self.columns : self.columns + 2]
-        ids = self.people.identifiers(pairs)
-        counts = self.people.of(ids)
-        weights = stated // np.maximum(counts, self.contribution)
-        weights[counts == 0] = 0
-        for pair in self.nobody:
-            weights[(pairs == pair).all(axis=1)] = 0
-        return weights, checksum(ids)
+            return np.broadcast_to(self._stated(raw), len(raw)), 0
+        ids = self.people.identifiers(raw[:, self.columns : self.columns + 2])
+        return self.of_numbers(raw, self.people.numbers(ids)), checksum(ids)
+
+    def of_numbers(self, raw: Rows, numbers: NDArray[Any]) -> Integers:
+        """Weight of each record, whose person has this number; ``raw`` needs no identifiers."""
+        return self._stated(raw) // self._divisors[numbers]
+
+    def _stated(self, raw: Rows) -> Integers | int:
+        """The weight that each record states, from 0 to 2²⁴; 2²⁴ of all without."""
+        if self.bound is None:
+            return ONE
+        with np.errstate(all="ignore"):
+            fraction = raw[:, -1] / self.bound
+            fraction = np.where(fraction > 0, np.minimum(fraction, 1.0), 0.0)  # NaN: 0
+        return np.trunc(fraction * ONE).astype(np.int64)
+
+    @cached_property
+    def _divisors(self) -> Integers:
+        """What the weights of each person's records are divided by, by number.
+
+        More than a weight can be, where records do not count.
+        """
+        assert self.people is not None
+        divisors = np.maximum(self.people.counts, self.contribution)
+        divisors[0] = ONE + 1
+        if self.nobody:
+            ids = self.people.identifiers(np.array(self.nobody))
+            divisors[self.people.numbers(ids)] = ONE + 1
+        return divisors
 
     @property
     def most_groups(self) -> int:
@@ -282,7 +143,7 @@ def _numbered(weights: Integers) -> tuple[Integers, NDArray[Any]] | None:
     is seen by looking.
     """
     most = max(len(weights), _SMALL_GROUP**2) // _SMALL_GROUP
-    mixed = weights.astype(np.uint64) * _MIX[1]
+    mixed = weights.astype(np.uint64) * _MIX
     bits = (mixed >> np.uint64(64 - _MIXED_BITS)).astype(np.uint16)
     values = np.zeros(2**_MIXED_BITS, np.int64)
     values[bits] = weights
@@ -328,6 +189,20 @@ class UnweightedSum:
 
 
 @dataclass(frozen=True, eq=False)
+class NumberedRecords:
+    """Raw records without identifiers, and the numbers of their people."""
+
+    raw: Rows
+    numbers: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __getitem__(self, rows: slice) -> "NumberedRecords":
+        return NumberedRecords(self.raw[rows], self.numbers[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class WeightedSum:
     """From a chunk of raw records to Σ w·block_sum, in limbs; travels to other machines.
 
@@ -341,9 +216,16 @@ class WeightedSum:
 
     def __call__(self, raw: Rows) -> Integers:
         """Limbs of the sum, and of the checksum behind them: shape ``(2, size + 1)``."""
+        return self._limbs(raw, *self.weights.integers_and_checksum(raw))
+
+    def of_numbered(self, records: NumberedRecords) -> Integers:
+        """The same for records whose people are known, without a checksum."""
+        weights = self.weights.of_numbers(records.raw, records.numbers)
+        return self._limbs(records.raw, weights, 0)
+
+    def _limbs(self, raw: Rows, weights: Integers, seal: int) -> Integers:
         limbs = np.zeros((2, int(np.prod(self.shape)) + 1), np.int64)
         columns = self.weights.columns
-        weights, seal = self.weights.integers_and_checksum(raw)
         for weight, rows in equal_weights(weights):
             for piece in pieces(0, len(rows), self.rows):
                 some = np.ascontiguousarray(raw.take(rows[piece], axis=0)[:, :columns])
