@@ -237,7 +237,26 @@ def test_hypotheses_weigh_as_much_as_the_density_of_all_batches():
     between = weights[0] * weights[1] * np.outer(means[0] - means[1], means[0] - means[1])
     assert both.covariance == pytest.approx(within + between, abs=1e-6)
     law = told[0][2] / 12
-    assert both.residual_sd(law) == pytest.approx(np.sqrt(np.trace(both.covariance @ law) + 0.04))
+    assert both.residual_sd(law, 0.04) == pytest.approx(
+        np.sqrt(np.trace(both.covariance @ law) + 0.04)
+    )
+
+
+def test_the_largest_likely_noise_comes_down_as_records_tell_it():
+    """Of records without privacy noise: at first it may be large, whatever the best guess is."""
+    rng = np.random.default_rng(8)
+    one = KalmanPosterior([np.eye(3)], np.zeros(1), 0.04)
+    assert one.largest_s2 == one.s2, "as guessed, before anything was told"
+    ratios = []
+    for n in (6, 300, 10_000):
+        phi = rng.normal(size=(n, 3)) / 2
+        e = phi @ [0.3, -0.5, 0.2] + 0.5 * rng.normal(size=n)
+        B = phi.T @ phi
+        one.add(phi.T @ e, 1e-6, B, float(e @ e), 1e-6, n, 9.0, np.zeros(3), unclipped=True)
+        ratios.append(one.largest_s2 / one.s2)
+    assert ratios[0] > 2
+    assert ratios == sorted(ratios, reverse=True)
+    assert one.largest_s2 == pytest.approx(0.25, rel=0.1)
 
 
 def test_errors_in_the_gram_matrix_are_noise_where_the_centre_is_far():

@@ -12,13 +12,15 @@ __all__ = ["corners", "eigenbasis", "quasi_random_points", "tensor_basis"]
 Array = NDArray[np.float64]
 
 
-def eigenbasis(kernel: Callable[[Array, Array], Array], size: int) -> tuple[Array, Array]:
+def eigenbasis(
+    kernel: Callable[[Array, Array], Array], size: int, degree: int = DEGREE
+) -> tuple[Array, Array]:
     """Eigenvalues and coefficients Q of a one-dimensional kernel on [−1, 1], largest first.
 
-    Rows of Q are functions.
+    Rows of Q are functions: ``size`` polynomials up to ``degree``.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(2 * DEGREE + 2)
-    p = legendre(nodes) * (weights / 2)[:, None]
+    nodes, weights = np.polynomial.legendre.leggauss(2 * degree + 2)
+    p = legendre(nodes, degree) * (weights / 2)[:, None]
     values, vectors = np.linalg.eigh(p.T @ kernel(nodes, nodes) @ p)
     largest = np.argsort(values)[::-1][:size]
     q = vectors[:, largest].T

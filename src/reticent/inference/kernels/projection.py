@@ -20,7 +20,7 @@ from reticent.inference.kernels.eigenbasis import (
 )
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
-from reticent.privacy.row_maps.features.polynomial_basis import Basis
+from reticent.privacy.row_maps.features.polynomial_basis import DEGREE, Basis
 
 __all__ = [
     "KernelPriors",
@@ -57,6 +57,7 @@ class KernelPriors:
         ignored_fraction: float = 0.0,
         theta_bounds: tuple[Array, Array] | None = None,  # of θ, if it is to be refined
         wider_priors: "KernelPriors | None" = None,  # those that stages began with
+        highest_degree: int = DEGREE,  # of the polynomials that functions of an input are made of
     ) -> None:
         self.kernels = kernels
         self._dimension = dimension
@@ -64,6 +65,7 @@ class KernelPriors:
         self._ignored_fraction = ignored_fraction
         self._y_half = y_half
         self.theta_bounds = theta_bounds
+        self._highest_degree = highest_degree
         # the functions on a line are few
         if dimension > 1:
             count = PROJECTION.points
@@ -83,9 +85,7 @@ class KernelPriors:
             len(kernels) * y_half**2
         )
         self.white_noise_variance = white_noise_variance(kernels[0], natural_points) / y_half**2
-        pairs = [
-            eigenbasis(self._slice(j), PROJECTION.functions_per_input) for j in range(dimension)
-        ]
+        pairs = self._functions_of_inputs()
         # inputs that are alike have functions alike, which rounding must not order
         fractions = [(v / v.sum()).round(PROJECTION.digits) for v, _ in pairs]
         # more functions than half of the points could not be distinguished
@@ -119,7 +119,28 @@ class KernelPriors:
             self._y_half,
             self._ignored_fraction,
             wider_priors=self,
+            highest_degree=self._highest_degree,
         )
+
+    def _functions_of_inputs(self) -> list[tuple[Array, Array]]:
+        """Eigenvalues and functions of the mean kernel along each input.
+
+        Of polynomials whose degree is doubled until no more than ``most_missed`` of the variance is
+        left out.
+        """
+        degree = DEGREE
+        at = quasi_random_points(1, PROJECTION.points)[:, 0]
+        slices = [self._slice(j) for j in range(self._dimension)]
+        variances = [float(np.mean(np.diag(kernel(at, at)))) for kernel in slices]
+        while True:
+            pairs = [eigenbasis(kernel, degree + 1, degree) for kernel in slices]
+            missed = max(
+                1 - float(values.sum()) / max(variance, 1e-300)
+                for (values, _), variance in zip(pairs, variances, strict=True)
+            )
+            if missed <= PROJECTION.most_missed or degree >= self._highest_degree:
+                return pairs
+            degree = 2 * degree + 1
 
     def kernel_matrix(self, theta: Array) -> Array:
         """The first kernel with other hyperparameters, at the public points."""
@@ -255,14 +276,17 @@ def white_noise_variance(kernel: Kernel, X: Array) -> float:
     return float(kernel.diag(point)[0] - kernel(point, point.copy())[0, 0])
 
 
-def theta_range(kernel: Kernel, half: Array) -> tuple[Array, Array]:
+def theta_range(
+    kernel: Kernel, half: Array, shortest: float = PROJECTION.length_range[0]
+) -> tuple[Array, Array]:
     """Lowest and highest θ, two arrays (p,).
 
-    Within a factor of ten and the kernel's own bounds, with lengths that the box can tell apart.
+    Within a factor of ten and the kernel's own bounds, with lengths that the box can tell apart:
+    from ``shortest`` half-ranges of the input on.
     """
     widest = math.log(PROJECTION.hyperparameter_factor)
     low, high = (np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-widest, widest))
-    shortest, longest = PROJECTION.length_range
+    longest = PROJECTION.length_range[1]
     short = math.log(shortest * half.min())
     long = math.log(longest * half.max())
     names = [

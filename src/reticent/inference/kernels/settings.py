@@ -87,8 +87,9 @@ class ProjectionSettings:
     points : int
         Public points at which kernels are evaluated; half as many for one input, whose functions
         are few.
-    functions_per_input : int
-        Eigenfunctions of one input that products are made of.
+    most_missed : float
+        Fraction of the variance along an input that polynomials may leave out before their degree
+        is doubled, where it may be.
     digits : int
         Digits of a fraction of the variance by which functions are ordered: far more than matter,
         fewer than machines agree on.
@@ -113,7 +114,7 @@ class ProjectionSettings:
     """
 
     points: int = 512
-    functions_per_input: int = 32
+    most_missed: float = 1e-3
     digits: int = 9
     jitter: float = 1e-7
     min_scaling_variance: float = 1e-9

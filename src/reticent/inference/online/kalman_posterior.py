@@ -61,6 +61,8 @@ class KalmanSettings:
         make s² zero.
     noise_change : float
         Change of log s² from which on all batches are filtered again.
+    likely_noise : float
+        Log-likelihood below the largest, up to which a candidate of s² is likely.
     surprise : float
         Prior: scale of the logarithm of a residual's variance over the expected one.
     variance_grid : (lowest, highest, number)
@@ -82,6 +84,7 @@ class KalmanSettings:
     log_noise_sd: float = 3.0
     prior_residuals: float = 1.0
     noise_change: float = 0.2
+    likely_noise: float = 1.0
     variance_grid: tuple[float, float, int] = (1e-2, 1e2, 81)
     surprise: float = 0.3
     second_moment_error: float = 0.05
@@ -339,6 +342,7 @@ class KalmanPosterior:
         self._batches: list[_Batch] = []
         self._units = np.ones(len(filters[0].mean))
         self._noise_variance = s2
+        self._largest_noise_variance = s2
         self._mix()
 
     def _mix(self) -> None:
@@ -353,9 +357,17 @@ class KalmanPosterior:
         )
         self.s2 = self._noise_variance + float(self.hypothesis_weights @ self.truncation_variance)
 
-    def residual_sd(self, feature_moment: Array) -> float:
-        """Standard deviation of a residual of records with E[φφᵀ] = ``feature_moment`` (m, m)."""
-        return math.sqrt(max(float((self.covariance * feature_moment).sum()), 0.0) + self.s2)
+    def residual_sd(self, feature_moment: Array, s2: float) -> float:
+        """Standard deviation of a residual of records with E[φφᵀ] = ``feature_moment`` (m, m).
+
+        ``s2``: the variance of their noise.
+        """
+        return math.sqrt(max(float((self.covariance * feature_moment).sum()), 0.0) + s2)
+
+    @property
+    def largest_s2(self) -> float:
+        """The largest s² that is likely, with the variance of what the basis cannot represent."""
+        return self.s2 + max(self._largest_noise_variance - self._noise_variance, 0.0)
 
     def add(
         self,
@@ -444,6 +456,8 @@ class KalmanPosterior:
             [one.noise_likelihood for one in self._filters]
         )
         s2 = self._noise2 * float(_NOISE_GRID[np.argmax(likelihood)])
+        likely = np.flatnonzero(likelihood >= likelihood.max() - _SETTINGS.likely_noise)
+        self._largest_noise_variance = self._noise2 * float(_NOISE_GRID[likely[-1]])
         if abs(math.log(s2 / self._noise_variance)) > _SETTINGS.noise_change:
             self._noise_variance = s2
             self._filter_again()
@@ -532,4 +546,5 @@ class KalmanPosterior:
             one.prior[:m] = old.prior * scale**2
             filters.append(one)
         new._start(filters, self._noise_variance)
+        new._largest_noise_variance = self._largest_noise_variance
         return new

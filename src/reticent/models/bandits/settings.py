@@ -115,6 +115,10 @@ class PolicySettings:
     constant_variance: float = 0.25
     function_variances: tuple[float, ...] = (0.15, 0.4)
     lengths: tuple[float, ...] = (0.3, 0.6)
+    early_part: float = 0.1
+    """Of the rounds: shorter lengths are tried if so many of them could tell their functions."""
+    shortest_length: float = 0.03
+    """What polynomials of the highest degree still show."""
     most_interacting_inputs: int = 5
     """With more inputs the prior is a sum of functions of single inputs."""
     kernel_trials: int = 8

@@ -34,6 +34,7 @@ from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.polynomial_basis import HIGHEST_DEGREE
 from reticent.privacy.row_maps.residual_gram import ResidualGram, stage
 
 __all__ = [
@@ -119,7 +120,7 @@ class Policy:
         low, high = bounds.y[0]
         self._reward_middle = low / 2 + high / 2
         self._reward_half_range = high / 2 - low / 2
-        self._prior = _prior(bounds, kernel, self._reward_half_range, settings)
+        self._prior = _prior(bounds, kernel, self._reward_half_range, mu, horizon, settings)
         # public, so that everyone simulates the same
         random = np.random.Generator(np.random.PCG64(8))
         self._sample_candidates: Callable[[int], Array] = lambda count: (
@@ -258,7 +259,9 @@ class Policy:
         posterior = self.posterior
         points = self._simulated_features
         middle_of_range = 0 * posterior.mean
-        residual_sd = posterior.residual_sd(points.T @ points / len(points))
+        residual_sd = posterior.residual_sd(
+            points.T @ points / len(points), self._largest_noise_variance()
+        )
         if not self._staged:  # one sum for all rounds: what it adds up must never change
             return 1.0, middle_of_range
         if not self._informed:
@@ -278,6 +281,16 @@ class Policy:
         points = quasi_random_points(self.dimension, self._settings.uniform_points)
         fit = self.feature_map.features(points) @ self.posterior.mean
         return 1 + max(float(np.abs(fit).max()), 1.0)
+
+    def _largest_noise_variance(self) -> float:
+        """The largest variance of rewards about their mean that is likely, in squared half-ranges.
+
+        A clip that is too narrow hides what would show it: rare rewards far from the others. But no
+        reward within ±1 of the middle has a larger variance than 1 less its squared mean.
+        """
+        fit = np.clip(self._simulated_features @ self.posterior.mean, -1, 1)
+        possible = 1 - float(np.mean(fit**2))
+        return max(min(self.posterior.largest_s2, possible), self.posterior.s2)
 
     def _rewards_are_extreme(self) -> bool:
         """Whether rewards seem to lie mostly at either end of their range.
@@ -404,14 +417,13 @@ class Policy:
     def _complete_rounds(self, gram: Array, sd: float, n: int) -> float:
         """About how many of n rounds lack nothing, from their noisy Gram matrix.
 
-        By how large it is beside that of the simulated rounds, which is right to about a
-        ``size_error`` of itself: many missing rounds show, few do not matter.
+        By its trace beside that of the simulated rounds, which is right to about a ``size_error``
+        of itself, wherever candidates are: most features have about the same norm. Many missing
+        rounds show, few do not matter.
         """
-        points = self._simulated_features
-        expected = points.T @ points / len(points)
-        square = float((expected * expected).sum())
-        count = float((gram * expected).sum()) / square
-        noise = math.sqrt(2 / square) * sd
+        squared_norm = float((self._simulated_features**2).sum(axis=1).mean())
+        count = float(np.trace(gram)) / squared_norm
+        noise = math.sqrt(2 * len(gram)) * sd / squared_norm
         error = math.hypot(noise, self._settings.size_error * n)
         return complete_records(count, error, UnitTotal(n)).mean
 
@@ -586,7 +598,12 @@ def batch_sizes(
 
 
 def _prior(
-    bounds: Bounds, kernel: Kernel | None, reward_half_range: float, settings: PolicySettings
+    bounds: Bounds,
+    kernel: Kernel | None,
+    reward_half_range: float,
+    mu: float,
+    horizon: int,
+    settings: PolicySettings,
 ) -> AnovaPriors | KernelPriors:
     """The prior of the reward function in half-ranges."""
     d = len(bounds.x)
@@ -601,13 +618,36 @@ def _prior(
         kernels = [
             ConstantKernel(settings.constant_variance) + ConstantKernel(variance) * RBF(length)
             for variance in settings.function_variances
-            for length in settings.lengths
+            for length in _lengths(d, mu, horizon, settings)
         ]
-        return KernelPriors(kernels, d, lambda unit: unit, 1.0)
+        return KernelPriors(kernels, d, lambda unit: unit, 1.0, highest_degree=HIGHEST_DEGREE)
     if not isinstance(kernel, Kernel):
         raise BadInput(
             f"kernel must be a scikit-learn kernel such as RBF(2.0), or None, not {kernel!r}."
         )
     half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.x])
     kernels = kernels_around(clone(kernel), half_ranges, settings.kernel_trials)
-    return KernelPriors(kernels, d, bounds.unscale, reward_half_range)
+    return KernelPriors(
+        kernels, d, bounds.unscale, reward_half_range, highest_degree=HIGHEST_DEGREE
+    )
+
+
+def _lengths(
+    dimension: int, mu: float, horizon: int, settings: PolicySettings
+) -> tuple[float, ...]:
+    """Lengthscales of the default prior, in half-widths of the box: halves of the shortest, too.
+
+    As long as an early part of the rounds tells their functions: above the noise of rewards, whose
+    variance is at most 1, with negligible privacy noise. Functions of a length ℓ are about
+    (2/(ℓ√π))^d, the inverse of the mean of k² over the box.
+    """
+    lengths = list(settings.lengths)
+    above_privacy_noise = mu**2 / (4 * PROJECTION.negligible_noise_snr)
+    above_sampling_noise = max(settings.function_variances)
+    carried = settings.early_part * horizon * min(above_privacy_noise, above_sampling_noise)
+    while True:
+        shorter = min(lengths) / 2
+        functions = (2 / (shorter * math.sqrt(math.pi))) ** dimension
+        if functions > min(carried, settings.largest_basis) or shorter < settings.shortest_length:
+            return tuple(lengths)
+        lengths.append(shorter)

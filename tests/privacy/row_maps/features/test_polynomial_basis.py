@@ -14,7 +14,12 @@ from reticent.inference.kernels.eigenbasis import (
     tensor_basis,
 )
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
-from reticent.privacy.row_maps.features.polynomial_basis import DEGREE, GRID, Basis, legendre
+from reticent.privacy.row_maps.features.polynomial_basis import (
+    GRID,
+    HIGHEST_DEGREE,
+    Basis,
+    legendre,
+)
 
 
 def rbf(length):
@@ -23,11 +28,11 @@ def rbf(length):
 
 def test_legendre_polynomials():
     u = np.linspace(-1, 1, 101)
-    p = legendre(u)
-    for k in range(DEGREE + 1):
+    p = legendre(u, HIGHEST_DEGREE)
+    for k in range(HIGHEST_DEGREE + 1):
         assert p[:, k] == pytest.approx(np.sqrt(2 * k + 1) * eval_legendre(k, u), abs=1e-10)
-    # the bound behind the exact product: ‖p‖ ≤ 32 on [−1, 1]
-    assert (np.sqrt((p**2).sum(axis=1)) <= DEGREE + 1 + 1e-9).all()
+    # the bound behind the exact product: ‖p‖ ≤ 128 on [−1, 1]
+    assert (np.sqrt((p**2).sum(axis=1)) <= HIGHEST_DEGREE + 1 + 1e-9).all()
 
 
 def test_eigenfunctions_rebuild_their_kernel():
@@ -159,7 +164,7 @@ def test_public_points_are_even_along_pairs_of_inputs(d, off):
             assert np.mean((points[:, i] > 0) & (points[:, j] > 0)) == pytest.approx(0.25, abs=off)
 
 
-@pytest.mark.parametrize("degree", [DEGREE, DEGREE + 1])
+@pytest.mark.parametrize("degree", [HIGHEST_DEGREE, HIGHEST_DEGREE + 1])
 def test_degrees_beyond_those_of_the_proof_are_refused(degree):
     """Of degree 1,000 a function of length one takes values of 1,000: no product would be exact.
 
@@ -167,8 +172,8 @@ def test_degrees_beyond_those_of_the_proof_are_refused(degree):
     """
     row = (int(GRID),) + (0,) * degree
     basis = Basis(((row,),), ((0,),))
-    if degree > DEGREE:
-        with pytest.raises(BadInput, match="degrees up to 31"):
+    if degree > HIGHEST_DEGREE:
+        with pytest.raises(BadInput, match="degrees up to 127"):
             FeatureMap(basis, (1.0,), 1.0)
     else:
         assert FeatureMap(basis, (1.0,), 1.0).columns == 1

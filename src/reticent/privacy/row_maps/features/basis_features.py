@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.row_maps.features.polynomial_basis import DEGREE, GRID, Basis
+from reticent.privacy.row_maps.features.polynomial_basis import GRID, HIGHEST_DEGREE, Basis
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import FixedFeatures
@@ -59,15 +59,16 @@ class FeatureMap(FixedFeatures):
             if not levels
             for row in mix
         ]
-        if any(len(row) > DEGREE + 1 for row in rows):
+        if any(len(row) > HIGHEST_DEGREE + 1 for row in rows):
             raise BadInput(
-                f"The polynomials of a basis have degrees up to {DEGREE}: values of higher ones "
-                "are too large for an exact product."
+                f"The polynomials of a basis have degrees up to {HIGHEST_DEGREE}: values of higher "
+                "ones are too large for an exact product."
             )
-        if any(sum(v * v for v in row) > 4 * GRID**2 for row in rows):
+        whole = all(float(v).is_integer() for row in rows for v in row)
+        if not whole or any(sum(v * v for v in row) > 4 * GRID**2 for row in rows):
             raise BadInput(
-                "The functions of a basis are too long for an exact product: "
-                "they must have length one."
+                "The functions of a basis have no exact product: their numbers must be whole, and "
+                "their length one."
             )
 
     @property

@@ -25,7 +25,8 @@ __all__ = ["Basis", "legendre", "level_of"]
 
 Array = NDArray[np.float64]
 DEGREE = 31  # of the polynomials; a lengthscale of a tenth of the half-box is resolved to 1e-3
-GRID = 2.0**22  # of p_k and Q: ‖p‖ ≤ 32 and ‖Q_i‖ ≤ 2 keep their products within 2^50
+HIGHEST_DEGREE = 127  # where shorter ones are asked for
+GRID = 2.0**22  # of p_k and Q: ‖p‖ ≤ 128 and ‖Q_i‖ ≤ 2 keep their products within 2^52
 
 
 def legendre(u: Array, degree: int = DEGREE, scale: float = 1.0) -> Array:

@@ -43,7 +43,7 @@ def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
     if cell.epsilon == FREE:
         exact = upper_confidence_choices(
             candidates,
-            rewards,
+            rewards - _CENTRE,  # priors are around the middle of the range
             constant=_CENTRE,
             spread=_SPREAD,
             noise=0.4 if law.binary else _NOISE,
