@@ -27,7 +27,7 @@ def bins(count=20):
 
 
 def prior(kernel=KERNEL, learn=False, trials=12, scale=1.0):
-    return ProcessPrior(kernel, scale, np.ones(1), learn, trials)
+    return ProcessPrior(kernel, scale, np.ones(1), 0.1, learn, trials)
 
 
 def two_hypotheses():
@@ -165,7 +165,13 @@ def outputs(n=6000, noise=0.3, sd=2.0, doubt=1.0, seed=1):
 def learned(noise2, squares, **how):
     regions, *told, whole = outputs(**how)
     squares = (whole, 1.0) if squares else None
-    return regions, fit_means(prior(), regions, *told, noise2=noise2, squares=squares)
+    return regions, fit_means(
+        prior(), regions, *told, neighbours=side_by_side(16), noise2=noise2, squares=squares
+    )
+
+
+def side_by_side(n):
+    return np.column_stack([np.arange(n - 1), np.arange(1, n)])
 
 
 def test_a_function_is_found_in_noisy_sums():
@@ -200,9 +206,39 @@ def test_bins_without_records_say_nothing_and_do_not_fail():
     regions = bins(8)
     zero = np.zeros(8)
     believed = fit_means(
-        prior(), regions, zero, zero + 1, zero - 3, zero + 1, noise2=None, squares=(-5.0, 1.0)
+        prior(),
+        regions,
+        zero,
+        zero + 1,
+        zero - 3,
+        zero + 1,
+        neighbours=side_by_side(8),
+        noise2=None,
+        squares=(-5.0, 1.0),
     )
     mean, variance, _ = believed.moments(regions)
     assert np.isfinite(mean).all()
     assert (variance > 0).all()
     assert variance.max() <= 1 + 1e-9
+
+
+def test_records_that_stand_together_tell_less_of_their_bin():
+    """All records of every other bin stand at its right end: sums are not those of even ones."""
+    regions = bins(8)
+    low, high = regions.boxes.low[:, 0], regions.boxes.high[:, 0]
+    places = (high - 0.01)[::2]
+    averages = 0.7 * (np.cos(3 * low) - np.cos(3 * high)) / (3 * (high - low))
+    counts = np.zeros(8)
+    counts[::2] = 5000.0
+    sums = np.zeros(8)
+    sums[::2] = 5000 * 0.7 * np.sin(3 * places)
+    tiny = np.full(8, 1e-2)
+    known = {"noise2": 0.09, "squares": None}
+    together, even = (
+        fit_means(prior(), regions, sums, tiny, counts, tiny, neighbours=pairs, **known)
+        for pairs in (side_by_side(8), np.zeros((0, 2), dtype=np.int64))
+    )
+    for believed, covers in ((together, True), (even, False)):
+        mean, variance, _ = believed.moments(regions)
+        off = np.abs(mean - averages)[::2] / np.sqrt(variance[::2])
+        assert (off.max() < 2.5) == covers

@@ -17,6 +17,7 @@ from reticent.inference.binned.posterior import (
     likelihood_quadratics,
     nonnegative_moments,
     solve_lower_transposed,
+    uneven_density,
 )
 from reticent.inference.kernels.integral import Boxes
 
@@ -240,3 +241,16 @@ def test_triangular_systems_from_above():
     lower = np.tril(np.random.default_rng(2).normal(size=(4, 4))) + 3 * np.eye(4)
     b = np.arange(4.0)
     assert lower.T @ solve_lower_transposed(lower, b) == pytest.approx(b)
+
+
+def test_density_that_changes_between_regions_may_change_within():
+    neighbours = np.array([[0, 1], [1, 2], [2, 3]])
+    volumes = np.array([1.0, 1.0, 2.0, 2.0])
+    even = uneven_density(neighbours, np.array([1e4, 1e4, 2e4, 2e4]), np.zeros(4), volumes)
+    assert even.tolist() == [0.0] * 4
+    steps = uneven_density(neighbours, np.array([0.0, 1e4, 1e4, 1e4]), np.zeros(4), volumes)
+    assert steps == pytest.approx([1.0, 1.0, 0.25, 0.0], abs=0.01)
+    noise = np.full(4, 1e9)  # a change within the error of the counts is none
+    assert uneven_density(neighbours, np.array([0.0, 1e4, 1e4, 1e4]), noise, volumes).max() == 0
+    alone = np.zeros((0, 2), dtype=np.int64)
+    assert uneven_density(alone, np.array([5.0]), np.ones(1), np.ones(1)).tolist() == [0.0]

@@ -18,6 +18,7 @@ from reticent.inference.binned.posterior import (
     RegionObservations,
     Regions,
     nonnegative_moments,
+    uneven_density,
 )
 from reticent.inference.binned.settings import BINNED_POSTERIOR
 from reticent.inference.kernels.integral import Boxes
@@ -39,6 +40,7 @@ class ProcessPrior:
     kernel: Kernel
     scale: float
     half: Array  # half-widths of the box
+    shortest: float  # lengthscale, in half-widths of the box
     learn: bool
     trials: int
 
@@ -86,6 +88,11 @@ class BinnedPosterior:
         """Mean variance of an observation."""
         return float(self.weights @ [hypothesis.noise2 for hypothesis in self.hypotheses])
 
+    @property
+    def within(self) -> Array:
+        """Variance of the function within each region, as its prior has it."""
+        return np.asarray(self.weights @ [hypothesis.within for hypothesis in self.hypotheses])
+
     def denoised_sums(self, total: tuple[float, float] | None) -> tuple[Array, Array]:
         """Mean and variances of the sums without their privacy noise.
 
@@ -125,7 +132,9 @@ def _fit_hypotheses(
     """Weigh kernels, and noise variances in exp(``log_noise_range``) if ``noise2`` is None."""
     kernel = prior.kernel
     free = prior.learn and len(kernel.theta) > 0
-    low, high = theta_range(kernel, prior.half) if free else (kernel.theta, kernel.theta)
+    low, high = (
+        theta_range(kernel, prior.half, prior.shortest) if free else (kernel.theta, kernel.theta)
+    )
     if noise2 is None:
         noises = log_noise_range
     else:
@@ -203,13 +212,18 @@ def fit_means(
     counts: Array,
     count_variance: Array,
     *,
+    neighbours: NDArray[np.int64],
     noise2: float | None,
     squares: tuple[float, float] | None,
 ) -> BinnedPosterior:
     """The function, from noisy sums of outputs, counts with their variances, and perhaps Σy².
 
-    ``squares``: Σy² and its variance, if it was released.
+    ``neighbours``: pairs of regions side by side, (pairs, 2). ``squares``: Σy² and its variance, if
+    it was released.
     """
+    uneven = uneven_density(neighbours, counts, count_variance, regions.volumes)
+    # records whose outputs surely scatter: noise of a count that may be none would tell of σ²
+    surely = np.maximum(counts - BINNED_POSTERIOR.empty_sd * np.sqrt(count_variance), 0.0)
     # of f̄, for now
     square = np.full(
         len(sums), min(prior.scale * float(prior.kernel.diag(regions.centres[:1])[0]), 1.0)
@@ -220,9 +234,10 @@ def fit_means(
             regions,
             sums,
             counts,
-            np.maximum(counts, BINNED_POSTERIOR.min_count),
+            surely,
             variance + count_variance * square,
             True,
+            uneven,
         )
         posterior = _fit_hypotheses(
             prior,
@@ -242,7 +257,12 @@ def fit_means(
             square_variance = float(
                 4 * weighted_mean @ C @ weighted_mean + 2 * (C * C * np.outer(counts, counts)).sum()
             )  # of Σ N f̄²
+            # of the mean of records that stand unevenly
+            place_variance = float(4 * weighted_mean**2 @ (uneven * posterior.within))
+            sampling_variance = 2 * records * noise_level**2
             squared_residuals = _SquaredResiduals(
-                value, squares[1] + 2 * records * noise_level**2 + square_variance, counts
+                value,
+                squares[1] + sampling_variance + square_variance + place_variance,
+                counts,
             )
     return posterior

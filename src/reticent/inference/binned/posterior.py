@@ -2,13 +2,15 @@
 
     value_b = weight_b · f̄_b + noise,   f̄_b: the average of f over region b (or its value at the
                                          region's centre)
-    noise variance = m_b · (σ² + within_b) + privacy_b
+    noise variance = m_b · (σ² + within_b) + (weight_b)² · uneven_b · within_b + privacy_b
 
 For counts the weight is the number expected in the region under a uniform density, f the density
 relative to it, less one, and m_b·σ² the variance of a count. For means the weight is the number of
 records, which is itself uncertain: its variance, times E f̄_b², is part of privacy_b (errors in
 variables); and within_b = k(x, x) − Var f̄_b is how f varies within the region, where records are
-somewhere. Nothing is ever divided by a noisy count.
+somewhere. Records that stand together in one place of their region, and not evenly, have a mean
+that differs from f̄_b, with a variance of up to within_b: of how much, `uneven_density` judges by
+the neighbours. Nothing is ever divided by a noisy count.
 """
 
 from dataclasses import dataclass
@@ -37,6 +39,7 @@ __all__ = [
     "Regions",
     "likelihood_quadratics",
     "nonnegative_moments",
+    "uneven_density",
 ]
 
 Array = NDArray[np.float64]
@@ -118,6 +121,9 @@ class RegionObservations:
     noise_weight: Array  # m_b
     privacy: Array  # variance of the privacy noise
     places: bool  # whether it matters where in its region a record is
+    uneven: Array | float = (
+        0.0  # from 0, records stand evenly in their region, to 1, all in one place
+    )
 
 
 class HypothesisPosterior:
@@ -153,8 +159,10 @@ class HypothesisPosterior:
         self.white = solve_lower(self.lower, observations.value)
 
     def _factor(self, privacy: Array) -> Array:
+        observations = self.observations
         noise = (
-            self.observations.noise_weight * (self.noise2 + self.within)
+            observations.noise_weight * (self.noise2 + self.within)
+            + observations.uneven * observations.weight**2 * self.within
             + privacy
             + BINNED_POSTERIOR.min_variance
         )
@@ -180,9 +188,9 @@ class HypothesisPosterior:
         observations = self.observations
         along = np.diag(inner)
         weighted = inner * np.outer(observations.weight, observations.weight)
-        slopes = np.tensordot(weighted, self._slopes, axes=2) + self.d_within().T @ (
-            along * observations.noise_weight
-        )
+        by_within = observations.noise_weight + observations.uneven * observations.weight**2
+        slopes = np.tensordot(weighted, self._slopes, axes=2)
+        slopes += self.d_within().T @ (along * by_within)
         return value - 0.5 * len(self.white) * log(2 * pi), 0.5 * np.append(
             slopes, float(along @ observations.noise_weight) * self.noise2
         )
@@ -245,6 +253,30 @@ def solve_lower_transposed(lower: Array, b: Array) -> Array:
     from scipy.linalg import solve_triangular
 
     return np.asarray(solve_triangular(lower, b, lower=True, trans=1, check_finite=False))
+
+
+def uneven_density(
+    neighbours: NDArray[np.int64], counts: Array, variance: Array, volumes: Array
+) -> Array:
+    """How unevenly records may stand within each region, from 0 to 1, by the regions around it.
+
+    Where the density of records changes by a fraction r from a region to its neighbour, it may
+    change as much inside both: r², the largest of all neighbours. A change that is within the
+    error of the counts is none.
+
+    ``neighbours``: pairs of regions, (pairs, 2); ``counts``, their ``variance`` and ``volumes``:
+    (regions,).
+    """
+    uneven = np.zeros(len(counts))
+    one, other = neighbours.T
+    density = np.maximum(counts, 0.0) / volumes
+    error2 = (variance + np.maximum(counts, 0.0)) / volumes**2
+    change2 = (density[one] - density[other]) ** 2 - error2[one] - error2[other]
+    largest2 = np.maximum(np.maximum(density[one], density[other]) ** 2, 1e-300)
+    squares = np.clip(change2 / largest2, 0.0, 1.0)
+    np.maximum.at(uneven, one, squares)
+    np.maximum.at(uneven, other, squares)
+    return uneven
 
 
 def nonnegative_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

@@ -25,6 +25,8 @@ class BinnedPosteriorSettings:
         Logarithms of the variance of a count over its expectation: from Poisson to clustered.
     min_count : float
         Smallest expected count of a region, where noise says less: variances stay positive.
+    empty_sd : float
+        Standard deviations of a count's error below which a region may have no records.
     min_noise_variance : float
         Smallest s², in squared half-ranges of y, in the uncertainty of a sum of squares.
     first_trials_fraction, min_trials : int
@@ -40,6 +42,7 @@ class BinnedPosteriorSettings:
     log_noise_range: Range = (log(0.02**2), log(0.9**2))
     log_dispersion_range: Range = (0.0, log(400.0))
     min_count: float = 0.3
+    empty_sd: float = 2.0
     min_noise_variance: float = 1e-4
     first_trials_fraction: int = 3
     min_trials: int = 4

@@ -36,7 +36,13 @@ from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
 from reticent.inference.labels.missing_labels import MissingLabels
 from reticent.models.base import PrivateEstimator
-from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
+from reticent.models.gp.binning import (
+    given_regions,
+    label_sums,
+    make_grid,
+    region_boxes,
+    region_neighbours,
+)
 from reticent.models.gp.input_features import fill_missing
 from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
@@ -225,7 +231,8 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             )
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
-        size = make_grid(2 if self.bins is None else self.bins, self.regions, bounds).size
+        grid = make_grid(2 if self.bins is None else self.bins, self.regions, bounds)
+        size = grid.size
         if size > BINNED.max_scored_regions and self.learn_kernel == EXPONENTIAL:
             raise BadInput(
                 f"Kernels are chosen by scores for up to {BINNED.max_scored_regions:,} "
@@ -241,7 +248,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         d = len(bounds.x)
         fits = False
         try:
-            m = kernel_mixture(self.kernel or self._kernel(bounds, self.kind, 1.0), d)
+            m = kernel_mixture(self.kernel or self._kernel(grid, bounds, self.kind, 1.0), d)
             if self.kind == "mean":
                 unit = bounds.y[0][1] / 2 - bounds.y[0][0] / 2
             else:
@@ -263,19 +270,23 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 "given by noise=…"
             )
 
-    def _kernel(self, bounds: Bounds, kind: str, unit: float) -> Kernel:
+    def _kernel(self, grid: Grid, bounds: Bounds, kind: str, unit: float) -> Kernel:
         """The kernel in units of the data; ``unit``: half-range of y, or the uniform density.
 
-        A given kernel says how a function varies; its level may be anywhere in the range of y.
+        A given kernel says how a function varies; its level may be anywhere in the range of y. The
+        default's lengths go down to the narrowest bins of numbers, or to ``length_range``: shorter
+        ones cannot be told apart.
         """
         if self.kernel is not None and kind == self.kind:
             if kind == "count":
                 return clone(self.kernel)
             return clone(self.kernel) + ConstantKernel(PRIOR.level_variance * unit**2, "fixed")
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
-        shortest, longest = BINNED.length_range
         limits = tuple(limit * unit**2 for limit in BINNED.variance_range)
-        length_bounds = np.column_stack([shortest * half, longest * half])
+        shortest = _shortest_length(grid, bounds) * half
+        longest = BINNED.length_range[1] * half
+        length_bounds = np.column_stack([shortest, longest])
+        length = np.sqrt(shortest * longest)
         axes = axes_of(bounds)
         words = any(axis.shape == "words" for axis in axes)
 
@@ -283,15 +294,15 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             return ConstantKernel(variance * unit**2, limits)
 
         if kind == "count" and not words:
-            return constant(BINNED.density_variance) * RBF(BINNED.length * half, length_bounds)
+            return constant(BINNED.density_variance) * RBF(length, length_bounds)
         if kind == "count":
             first = second = constant(BINNED.density_variance)
         else:
             first = constant(BINNED.constant_variance)
             second = constant(BINNED.function_variance)
         if not words:
-            return first + second * RBF(BINNED.length * half, length_bounds)
-        return mixed_kernel(axes, BINNED.length * half, length_bounds, first, second)
+            return first + second * RBF(length, length_bounds)
+        return mixed_kernel(axes, length, length_bounds, first, second)
 
     def learn(self, curator: Oracle) -> None:
         """Release all bins at once."""
@@ -334,9 +345,10 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             self._middle = low / 2 + high / 2
             self._half = high / 2 - low / 2
         prior = ProcessPrior(
-            self._kernel(bounds, self.kind, self._half),
+            self._kernel(grid, bounds, self.kind, self._half),
             self._half**-2,
             half,
+            _shortest_length(grid, bounds),
             bool(self.learn_kernel),
             trials,
         )
@@ -457,10 +469,17 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         if decoded.records is not None:
             counts, counts_variance = _labels_there(decoded)
         else:
-            counting = self._kernel(bounds, "count", 1.0)
+            counting = self._kernel(grid, bounds, "count", 1.0)
             trials = max(prior.trials // 2, BINNED.min_hypotheses)
             density = self._counted(
-                ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
+                replace(
+                    prior,
+                    kernel=counting,
+                    scale=1.0,
+                    learn=bool(self.learn_kernel),
+                    trials=trials,
+                ),
+                None,
             )
             known = None  # what deviations add up to: where the number in regions is known apart
             if counted_apart:
@@ -489,6 +508,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             decoded.sums_sd**2,
             counts,
             counts_variance,
+            neighbours=region_neighbours(grid, bounds),
             noise2=noise2,
             squares=squares,
         )
@@ -635,6 +655,14 @@ def _labels_there(decoded: DecodedBinSums) -> tuple[Array, Array]:
     total = float(released_missing.sum()), sd * sqrt(len(records))
     missing.add(np.eye(len(records)), released_missing, sd, total)
     return records - missing.mean, np.diag(missing.covariance(np.eye(len(records))))
+
+
+def _shortest_length(grid: Grid, bounds: Bounds) -> float:
+    """Shortest lengthscale of the prior, in half-ranges: the narrowest bins of numbers, or less."""
+    bins = [
+        many for many, kind in zip(grid.shape, bounds.x_kinds, strict=True) if kind.levels is None
+    ]
+    return min(BINNED.length_range[0], 2 / max(bins, default=1))
 
 
 def _choose_bins(signal_to_noise: float, dimension: int) -> int:

@@ -23,7 +23,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.row_maps.binned_sums import Grid, LabelSums
 from reticent.validation import check_integer, is_integer
 
-__all__ = ["given_regions", "label_sums", "make_grid", "region_boxes"]
+__all__ = ["given_regions", "label_sums", "make_grid", "region_boxes", "region_neighbours"]
 
 Array = NDArray[np.float64]
 
@@ -171,3 +171,21 @@ def region_boxes(grid: Grid) -> tuple[Boxes, NDArray[np.int64]]:
     region = grid.region_numbers[starts.ravel()]
     kept = region >= 0
     return Boxes(lows[starts.ravel()][kept], highs[ends.ravel()][kept]), region[kept]
+
+
+def region_neighbours(grid: Grid, bounds: Bounds) -> NDArray[np.int64]:
+    """Pairs of regions that have cells side by side, (pairs, 2); not along levels.
+
+    >>> from reticent import Bounds
+    >>> region_neighbours(make_grid(3, None, Bounds(x=(0, 1))), Bounds(x=(0, 1))).tolist()
+    [[0, 1], [1, 2]]
+    """
+    numbers = grid.region_numbers.reshape(grid.shape)
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
+    for axis, kind in enumerate(bounds.x_kinds):
+        if kind.levels is None:
+            along = np.moveaxis(numbers, axis, 0)
+            pairs.append(np.column_stack([along[:-1].ravel(), along[1:].ravel()]))
+    found = np.concatenate(pairs)
+    apart = (found[:, 0] != found[:, 1]) & (found >= 0).all(axis=1)
+    return found[apart]

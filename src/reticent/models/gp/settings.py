@@ -307,8 +307,9 @@ class BinnedSettings:
         Prior variances without a kernel, in squared half-ranges of y: constant and function.
     density_variance : float
         Prior variance of a density without a kernel, relative to a uniform one.
-    length, length_range : float, tuple of float
-        Prior lengthscale without a kernel, and its range, in half-ranges of the input.
+    length_range : tuple of float
+        Lengthscales without a kernel, in half-ranges of the input; shorter ones where bins are
+        narrower.
     variance_range : tuple of float
         Least and largest of those variances.
     fewest_bins : int
@@ -335,7 +336,6 @@ class BinnedSettings:
     constant_variance: float = 0.2
     function_variance: float = 0.1
     density_variance: float = 0.3
-    length: float = 0.5
     length_range: tuple[float, float] = (0.1, 5)
     variance_range: tuple[float, float] = (1e-5, 1e5)
     fewest_bins: int = 4

@@ -310,8 +310,8 @@ class TablePresenter(Presenter["PrivateTable"]):
             )
         elif any(name.endswith(("_mean", "_rate")) for name in self.told):
             said.append(
-                "A mean or rate with a wide ± is of a cell with few records, or none: where the "
-                "noise leaves everything open, it is the middle of what is possible."
+                "A mean or rate with a wide ± is of a cell with few records, or none: it is mostly "
+                "noise, cut off at the ends of the range, and no finding."
             )
         return said
 
