@@ -37,7 +37,7 @@ MODEL_WORDS = {
     ),
     "gp": ModelWord("GPRegressor", ("noise", "outcome", "noise_column", "basis"), outputs=True),
     "gp-binned": ModelWord("BinnedGPRegressor", ("bins", "kind", "protect", "noise"), outputs=True),
-    "gp-labels": ModelWord("LabelGPRegressor", ("noise", "mechanism"), outputs=True),
+    "gp-labels": ModelWord("LabelGPRegressor", ("noise", "outcome", "mechanism"), outputs=True),
     "classifier": ModelWord("GPClassifier", ("basis", "method"), outputs=True, labels=True),
     "kmeans": ModelWord("KMeans", ("n_clusters",), transforms=True),
     "factors": ModelWord("FactorAnalysis", ("n_components",), transforms=True),

@@ -9,6 +9,7 @@ from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -338,6 +339,8 @@ def test_several_inputs_and_a_kernel_with_white_noise():
         ({"kernel": RBF([1.0, 2.0])}, "cannot be used for 1 inputs"),
         ({"kernel": ConstantKernel(1e300)}, "cannot be used"),
         ({"learn_kernel": "average"}, "learn_kernel must be"),
+        ({"outcome": "count"}, "outcome must be"),
+        ({"outcome": "binary", "noise": 0.3}, "leave out the noise"),
         ({"inducing": 5}, "inducing is for"),
         ({"mechanism": "inducing", "inducing": [[1.0, 2.0]]}, "inducing must be an array"),
         ({"at": [[1.0, 2.0]]}, "at must be an array"),
@@ -525,6 +528,31 @@ def test_yes_and_no_are_neither_noiseless_nor_in_the_middle(chance, epsilon):
     assert (np.abs(mean - y.mean()) < 3 * std).all()
     assert std.max() < 0.05
     assert model.noise_ == pytest.approx(np.sqrt(chance * (1 - chance)), rel=0.15)
+
+
+@pytest.mark.parametrize("told", ["by parameter", "by column"])
+def test_rare_labels_of_yes_count_in_full_where_labels_are_binary(told):
+    """Clips that follow the bulk of the labels would cut them off: see docs/lab/labels.md."""
+    bounds = reticent.Bounds(x={"x": (0, 10)}, y={"y": reticent.YesNo()})
+    outcome = None
+    if told == "by parameter":
+        bounds = reticent.Bounds(x={"x": (0, 10)}, y={"y": (0, 1)})
+        outcome = "binary"
+    off = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        frame = pl.DataFrame(
+            {"x": rng.uniform(0, 10, 500), "y": (rng.random(500) < 0.05).astype(int)}
+        )
+        model = reticent.LabelGPRegressor(
+            outcome=outcome, bounds=bounds, epsilon=1, delta=2e-4, random_state=seed
+        ).fit(frame)
+        mean, std = model.predict(pl.DataFrame({"x": [2.0, 5.0, 8.0]}), return_std=True)
+        off.append((mean - 0.05) / std)
+        assert std.max() < 0.06
+        assert {release.statistic["reach"] for release in model.releases_} == {1.0}
+    assert np.abs(off).max() < 3
+    assert np.abs(np.mean(off)) < 1.5
 
 
 def test_clips_vanish_as_the_budget_grows():

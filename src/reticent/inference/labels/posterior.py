@@ -39,9 +39,10 @@ from reticent.inference.labels.settings import LABEL_POSTERIOR
 from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
+    TailPrior,
     clip_moments,
     clipped_second_moment,
-    fit_noise_tail,
+    fit_noise_tails,
     unclipped_variance,
     weigh_clip_bias,
 )
@@ -405,11 +406,10 @@ class LabelPosterior:
         second = np.array([stage.second for stage in stages])
         second_sd = np.array([stage.second_sd for stage in stages])
         r = np.array([stage.clip_threshold for stage in stages])
-        longest = self.longest_residual()
-        self.tail = fit_noise_tail(self.s2, explained, second, second_sd, r, longest)
-        prior = float(np.log(self._guess).mean()), LABEL_POSTERIOR.log_noise_sd
-        self.possible_tail = fit_noise_tail(
-            self.s2, explained, second, second_sd, r, longest, log_variance=prior
+        log_variance = float(np.log(self._guess).mean()), LABEL_POSTERIOR.log_noise_sd
+        priors = TailPrior(), TailPrior(log_variance=log_variance)
+        self.tail, self.possible_tail = fit_noise_tails(
+            self.s2, explained, second, second_sd, r, self.longest_residual(), priors
         )
 
     def _explained(self, centre: Array) -> float:

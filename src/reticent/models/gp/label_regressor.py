@@ -39,6 +39,7 @@ from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import LABELS, LIMITS, PRIOR, STAGED_FIT
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.words import YesNo
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
 from reticent.privacy.sources.base import Source
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["LabelGPRegressor"]
 
 Array = NDArray[np.float64]
+_OUTCOMES = ("real", "binary")
 _MECHANISMS = ("cloak", "functional", "inducing")
 _APPROXIMATIONS = ("fitc", "titsias")
 
@@ -89,6 +91,10 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         (Titsias, DTC).
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given.
+    outcome : "real" or "binary", optional
+        What labels are. "binary": one of the two ends of the range of y, which are never clipped:
+        rare ones count in full however few they are. Default: "binary" for labels of yes and no
+        without ``noise``, "real" for others. ``noise`` is for "real" alone.
     stages : int, optional
         Number of releases among which the budget is divided equally; 8 if not given. Each is about
         what the last fit left over.
@@ -150,6 +156,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
     noise: float | None = None
     stages: int | None = None
     learn_kernel: bool = True
+    outcome: str | None = None
 
     def _check(self) -> None:
         for name, known in (
@@ -158,6 +165,14 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
             ("approximation", _APPROXIMATIONS),
         ):
             check_choice(name, getattr(self, name), known)
+        if self.outcome is not None:
+            check_choice("outcome", self.outcome, _OUTCOMES)
+        if self.outcome == "binary" and self.noise is not None:
+            raise BadInput(
+                "Labels that are binary have a spread that depends on their mean: leave out the "
+                "noise.",
+                parameter="outcome",
+            )
         if self.stages is not None:
             check_integer("stages", self.stages, 1, LIMITS.max_stages)
         if self.inducing is not None and self.mechanism != "inducing":
@@ -328,7 +343,8 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
     ) -> LabelSum:
         """The next release's statistic, from public numbers and earlier releases.
 
-        The first one is clipped at the bounds of y, later ones by `_clip_threshold`.
+        The first one is clipped at the bounds of y, later ones by `_clip_threshold`; those of
+        binary labels all at the bounds, about the middle, where the largest residual is smallest.
         """
         if self.noise is None:
             squares = LABELS.square_fraction
@@ -336,7 +352,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
             squares = 0.0
         clip_threshold = 1.0
         centre = np.zeros(len(posterior.inputs))
-        if k:
+        if k and not self._is_binary(bounds):
             clip_threshold = self._clip_threshold(posterior, k)
             centre = posterior.centre
         features = self._inducing_features(posterior, bounds)
@@ -373,6 +389,11 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
             clip_threshold=clip_threshold,
             squares=squares,
         )
+
+    def _is_binary(self, bounds: Bounds) -> bool:
+        if self.outcome is None:
+            return isinstance(bounds.y_kinds[0], YesNo) and self.noise is None
+        return self.outcome == "binary"
 
     def _clip_threshold(self, posterior: LabelPosterior, k: int) -> float:
         """Clip threshold of stage k > 0, in half-ranges of y: the rule of `GPRegressor`.

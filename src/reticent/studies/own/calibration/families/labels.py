@@ -9,6 +9,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
 from reticent.studies.own.calibration.families.regression import (
     LAWS,
+    ZERO_OR_ONE,
     given_kernel,
     regression_trial,
 )
@@ -18,6 +19,7 @@ __all__ = ["FAMILY"]
 
 _LEARNED = "LabelGPRegressor, kernel given"
 _DEFAULT = "LabelGPRegressor, default"
+_BINARY = "LabelGPRegressor, binary"
 _POINTS = ((2_000, 0.1), (2_000, 1.0), (2_000, 10.0), (2_000, FREE))
 _DEFAULT_LAWS = (
     "normal",
@@ -32,15 +34,16 @@ _DEFAULT_LAWS = (
 def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
     def make(outputs: Outputs, bounds: Bounds, epsilon: float, delta: float, noise: Any) -> Any:
         return LabelGPRegressor(
-            None if cell.model == _DEFAULT else given_kernel(outputs),
-            learn_kernel=cell.model == _DEFAULT,
+            given_kernel(outputs) if cell.model == _LEARNED else None,
+            learn_kernel=cell.model != _LEARNED,
+            outcome="binary" if cell.model == _BINARY else None,
             bounds=bounds,
             epsilon=epsilon,
             delta=delta,
             random_state=noise,
         )
 
-    length = None if cell.model == _DEFAULT else LENGTH
+    length = LENGTH if cell.model == _LEARNED else None
     return regression_trial(make, cell, rng, length=length, learn_noise=True)
 
 
@@ -49,6 +52,7 @@ FAMILY = Family(
     (
         *grid("labels", (_LEARNED,), LAWS, _POINTS),
         *grid("labels", (_DEFAULT,), _DEFAULT_LAWS, ((500, 1.0), (500, FREE))),
+        *grid("labels", (_BINARY,), ZERO_OR_ONE, ((500, 1.0), (2_000, 1.0), (500, FREE))),
     ),
     grid("labels", (_LEARNED,), ("normal", "0/1, .3"), ((500, 1.0), (500, FREE))),
     _trial,
