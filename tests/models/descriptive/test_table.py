@@ -18,6 +18,7 @@ from reticent import (
     YesNo,
     load,
 )
+from reticent.inference.tables.cell_estimates import cell_means, overall_mean
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 BOUNDS = Bounds(
@@ -174,6 +175,28 @@ def test_low_rates_of_small_groups_are_not_drawn_to_the_middle():
     assert np.abs(z.mean(axis=0)).max() < 0.5
     assert (np.abs(z) < 1.96).mean() > 0.9
     assert np.mean(spreads, axis=0)[-1] > 0.4  # five records in a noise of twelve: any rate
+
+
+@pytest.mark.parametrize("mean", [-1.0, -0.84, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("records", [0.1, 1.0, 3.0, 5.0, 30.0])
+def test_bands_hold_a_mean_wherever_it_lies(mean, records):
+    """Also at an end of its range, and where the noise hides all records: one person's, say."""
+    rng = np.random.default_rng(5)
+    covered = []
+    for cells in (1, 3):
+        covariance = np.array([[1.0, 0.3], [0.3, 0.8]])
+        noise = rng.multivariate_normal([0.0, 0.0], covariance, (1000, cells))
+        for error in noise:
+            total = records * mean + error[:, 0]
+            present = records + error[:, 1]
+            overall = overall_mean(total, present, covariance, 1.0)
+            found, sd = cell_means(total, present, covariance, 1.0, overall)
+            assert (1.96 * sd <= 1 + np.abs(found) + 1e-12).all()
+            covered += (np.abs(found - mean) <= 1.96 * sd + 1e-12).tolist()
+    share = np.mean(covered)
+    assert share > 0.93
+    if records > 20 and abs(mean) < 0.5:  # where noise alone decides
+        assert share < 0.965
 
 
 def test_quantiles_of_all_kinds_that_have_an_order():

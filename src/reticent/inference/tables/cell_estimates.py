@@ -19,11 +19,13 @@ __all__ = [
     "margin_sets",
     "nonnegative_counts",
     "overall_mean",
+    "sd_over_range",
     "summed",
 ]
 
 Array = NDArray[np.float64]
 MARGIN_WEIGHT = 10.0  # how much closer counts keep to the margins than to the cells
+BAND = 1.96  # standard deviations of half a band of 95 %
 VISIBLE = 4.0  # standard deviations of its noise from which a number of records stands out
 _STEPS = 300  # of the projection to counts that are not negative
 
@@ -149,14 +151,23 @@ def cell_means(
 
     Noise is Gaussian, with ``covariance`` (2, 2) of (S, P) times ``variance``. A cell is taken to
     have at least so many records as stand out from the noise; those that it lacks of that have the
-    mean of all cells, ``overall``, and may have any: their error is that of a mean which is
-    anywhere in its range.
+    mean of all cells, ``overall``, and may have any. So the error is noise, and at most the
+    distance of ``overall`` from the farther end of the range for the share of records that lack: a
+    band of 95 % holds the mean wherever it lies, and needs no more than to hold the whole range.
     """
     least = VISIBLE * np.sqrt(covariance[1, 1] * variance)
     number = np.maximum(present, least)
-    lacking = 1 - np.clip(present, 0.0, None) / number
+    lacking = 1 - present / number
     mean = np.clip((total + overall * (number - present)) / number, -1.0, 1.0)
-    square = covariance[0, 0] - 2 * mean * covariance[0, 1] + mean**2 * covariance[1, 1]
-    anywhere = overall**2 + 1 / 3  # mean square of the distance from it
-    spread2 = square * variance / number**2 + lacking**2 * anywhere
-    return mean, np.sqrt(np.minimum(spread2, anywhere))
+    # variance of S − mP: for the mean that is shown, and for the worst where there is none to show
+    shown = covariance[0, 0] - 2 * mean * covariance[0, 1] + mean**2 * covariance[1, 1]
+    worst = covariance[0, 0] + 2 * abs(covariance[0, 1]) + covariance[1, 1]
+    square = shown + np.minimum(lacking, 1.0) * (worst - shown)
+    noise = np.sqrt(square * variance) / number
+    spread = noise + lacking * sd_over_range(np.array(overall))
+    return mean, np.minimum(spread, sd_over_range(mean))
+
+
+def sd_over_range(mean: Array) -> Array:
+    """Standard deviation whose 95 % band about ``mean`` reaches over the range [−1, 1]."""
+    return (1 + np.abs(mean)) / BAND

@@ -10,7 +10,11 @@ Counts are drawn towards what independent keys would give.
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.inference.tables.cell_estimates import nonnegative_counts, summed
+from reticent.inference.tables.cell_estimates import (
+    nonnegative_counts,
+    sd_over_range,
+    summed,
+)
 
 __all__ = ["MOST_CELLS", "MOST_LEVELS", "shrink_counts", "shrink_means"]
 
@@ -80,7 +84,8 @@ def shrink_means(
     shared = square * variance * len(y) / max(float(weight.sum()), 1.0) ** 2
     mean, spread2 = _over_variances(deviation - line, line_variance + shared, noise, weight, within)
     shown = np.clip(overall + line + mean, -1.0, 1.0)
-    return shown.reshape(total.shape), np.sqrt(spread2).reshape(total.shape)
+    spread = np.minimum(np.sqrt(spread2), sd_over_range(shown))
+    return shown.reshape(total.shape), spread.reshape(total.shape)
 
 
 def _over_variances(
