@@ -22,7 +22,7 @@ from scipy import special, stats
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy import noise
-from reticent.privacy.noise import FAMILIES, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import FAMILIES, Scale, add_exactly, floor_noise, scale_at_least
 from reticent.privacy.random_bits import Bits
 
 SCALES = {"0.5": 0.5, "1": 1, "3.7": 3.7, "1000": 1000, "2^20+odd": 2**20 + 12345, "2^45": 2**45}
@@ -317,6 +317,37 @@ def test_the_two_streams_of_one_key_do_not_meet():
     assert len(words) == 10_000
 
 
+@pytest.mark.parametrize("law", FAMILIES)
+def test_first_bits_tell_the_level_or_nothing(law):
+    thresholds = noise._thresholds(law)
+    top, levels = noise._levels(law)
+    assert levels.tolist() == list(range(len(thresholds)))
+    cells = np.arange(len(top), dtype=np.uint64) << np.uint64(20)
+    for u in (cells, cells + np.uint64(2**20 - 1)):
+        k = np.searchsorted(thresholds, u)
+        assert ((top == k) & (thresholds[k] != u) | (top < 0)).all()
+    assert {int(t) >> 20 for t in thresholds} == set(np.flatnonzero(top < 0).tolist())
+
+
+@pytest.mark.parametrize("size", [1, 2**61, 2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**80])
+@pytest.mark.parametrize("large", [0, 1])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_sums_and_noise_are_added_in_unbounded_integers_or_as_if(size, large, sign):
+    parts = [np.array([sign, 5], dtype=object), np.array([sign, 5], dtype=object)]
+    parts[large][0] = sign * size
+    exact, drawn = parts
+    expected = [int(a) + int(b) for a, b in zip(exact, drawn, strict=True)]
+    if max(drawn) < 2**63 and min(drawn) >= -(2**63):
+        drawn = drawn.astype(np.int64)
+    found = add_exactly(exact, drawn)
+    assert [int(one) for one in found] == expected
+    assert (found.astype(np.float64) == np.array(expected, dtype=object).astype(float)).all()
+
+
+def test_no_words_are_no_words():
+    assert Bits(b"none").words(0).shape == (0,)
+
+
 # --- scales
 
 
@@ -414,4 +445,7 @@ def test_unknown_law_is_refused():
 def test_sizes(size):
     drawn = floor_noise("gaussian", Scale(2**40 + 1, 40), size, Bits(b"size"))
     assert drawn.shape == (size,)
-    assert all(type(x) is int for x in drawn[:10])
+    assert drawn.dtype == np.int64
+    large = floor_noise("gaussian", Scale(2**58, -9), size, Bits(b"size"))
+    assert large.shape == (size,)
+    assert all(type(x) is int for x in large[:10])

@@ -26,11 +26,19 @@ from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selecti
 from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import guarded_read, read_safely
 from reticent.privacy.ledger.ledger import Ledger, check_account
-from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
+from reticent.privacy.noise import (
+    Scale,
+    add_exactly,
+    check_exp,
+    draw_noise,
+    in_units,
+    scale_at_least,
+)
 from reticent.privacy.oracle import Choice, Design, Oracle, Run
+from reticent.privacy.people.person_counts import PersonCounts
 from reticent.privacy.people.unit import REPLACE, PrivacyUnit
 from reticent.privacy.people.weight_columns import WeightColumns, weight_columns
-from reticent.privacy.people.weights import ONE, PersonCounts, RecordWeights
+from reticent.privacy.people.weights import ONE, RecordWeights
 from reticent.privacy.process import available_cpus, check_process, identity
 from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import RecordSum, try_out
@@ -280,7 +288,7 @@ class Curator:
             1.0,
             seeded_bits(self._seed, b"number of units"),
         )
-        value = in_units(np.array([units], dtype=object) + noise, 1.0)
+        value = in_units(add_exactly(np.array([units], dtype=object), noise), 1.0)
         number = max(1, round(float(value[0])))
         description = {"name": NUMBER, "kind": "sum", "size": 1, "unit": unit.noun}
         self._give(description, value, sd, 1, n=number)
@@ -419,17 +427,29 @@ class Curator:
         return self._read_inputs(self._open_source())
 
     @guarded_read("Nothing is released; the charge stays.")
-    def _read_public_weights(self) -> NDArray[np.float64]:
-        """Weights of all records, in order; where labels alone are protected they are public."""
+    def _read_weighted_inputs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scaled inputs (n, d) and weights (n,), public where labels alone are protected; sorted.
+
+        Both are read at once, so that they belong together in whatever order records come.
+        """
         _ = self.n  # counts the records of each person
         people = None
         if self._weights is not None:
             people = self._weights.people
         columns = self._weight_columns
-        weights = columns.weights(0, people)
+        bounds = self.bounds.inputs_alone()
+        d = len(bounds.x)
+        weights = columns.weights(d, people)
         assert weights is not None
-        blocks = [weights.integers(raw) for raw in self._open_source().blocks(columns.fields)]
-        return np.concatenate([np.zeros(0, np.int64), *blocks]) / ONE
+        inputs = [np.zeros((0, d))]
+        integers = [np.zeros(0, np.int64)]
+        for raw in self._open_source().blocks((*self._fields[:d], *columns.fields)):
+            inputs.append(bounds.scale(raw[:, :d]))
+            integers.append(weights.integers(raw))
+        table = np.vstack(inputs)
+        whole = np.concatenate(integers)
+        order = np.lexsort((whole, *table.view(np.uint64).T))
+        return table[order], whole[order] / ONE
 
     @guarded_read("Nothing is released; the charge stays.")
     def _read_halves(
@@ -475,30 +495,33 @@ class Curator:
         return release
 
     def release_given_inputs(self, design: Design, *, shares_spent: int = 1) -> Release:
-        """Release the statistic that ``design`` makes from all records' scaled inputs, in order.
+        """Release the statistic that ``design`` makes from all records' scaled inputs.
 
         Only where labels alone are protected, and all inputs are public: ``design`` sees them as
-        they are. Whose a record is and what weight it states are public then, too: where records
-        have weights, ``design`` is given them, from 0 to 1, as a second argument.
+        they are, sorted. Whose a record is and what weight it states are public then, too: where
+        records have weights, ``design`` is given them, from 0 to 1, as a second argument.
         """
         if self._unit.relation != "label":
             raise ReleaseRefused(
                 "The inputs of the records are protected: nothing can be made "
                 "from them but a release."
             )
-        if self._inputs is None:
-            self._inputs = self._read_public_inputs()
-        public = [self._inputs]
         if self._unit.weighted:
             if self._public_weights is None:
-                self._public_weights = self._read_public_weights()
-            public.append(self._public_weights)
-        return self.release(design(*public), shares_spent=shares_spent)
+                self._inputs, self._public_weights = self._read_weighted_inputs()
+            statistic = design(self._inputs, self._public_weights)
+        else:
+            if self._inputs is None:
+                self._inputs = self._read_public_inputs()
+            statistic = design(self._inputs)
+        return self.release(statistic, shares_spent=shares_spent)
 
     def _read_inputs(self, source: Source) -> NDArray[np.float64]:
+        """Scaled inputs of all records, (n, d), sorted: labels may have a say in their order."""
         bounds = self.bounds.inputs_alone()
         blocks = [bounds.scale(block) for block in source.blocks(self._fields[: len(bounds.x)])]
-        return np.vstack([np.zeros((0, len(bounds.x))), *blocks])
+        inputs = np.vstack([np.zeros((0, len(bounds.x))), *blocks])
+        return inputs[np.lexsort(inputs.view(np.uint64).T)]
 
     def choose(self, run: Run) -> Choice:
         """Run ``run`` on candidates drawn at random, and give away the best of all runs alone.
@@ -625,7 +648,7 @@ class Curator:
         by_mask = [(multiplicity == count, scale) for count, scale in scales.items()]
         step = enforced.step / self._grid
         noise, scale = draw_noise(self._event.kind, by_mask, len(exact), step, bits)
-        return in_units(exact + noise, step), scale
+        return in_units(add_exactly(exact, noise), step), scale
 
     def __repr__(self) -> str:
         return f"<Curator: {self._left} releases left>"
@@ -636,8 +659,7 @@ class Curator:
 
 def _check_needs_no_order(unit: PrivacyUnit, *, search: bool) -> None:
     """Refuse what reads records twice, and needs them in one order; decided by public facts."""
-    by_row = search and not unit.number_is_public and unit.person is None
-    if by_row or (unit.relation == "label" and unit.weighted):
+    if search and not unit.number_is_public and unit.person is None:
         raise BadInput(
             "This reads the records several times in one order, and this source may give them in "
             "another order each time. Write them to a Parquet file and scan that."

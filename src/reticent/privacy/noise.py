@@ -47,6 +47,7 @@ from reticent.privacy.random_bits import Bits
 __all__ = [
     "FAMILIES",
     "Scale",
+    "add_exactly",
     "check_exp",
     "draw_noise",
     "floor_noise",
@@ -60,6 +61,8 @@ _MARGIN = (
     2.0**-30
 )  # times (k+1): cell of v (2^-32), cell of f ((k+1) 2^-40), float64 and exp (2^-31)
 _BATCH = 2**16
+_PIECE = 2**13  # attempts that are decided together: their numbers stay in a cache
+_TOP = 12  # bits of u that mostly tell k
 _LOWEST = -8  # no exponent of the fast path is lower
 _EXP_ERROR = 2.0**-40  # more than any library's exp is off by, and far less than the margin allows
 _precise: list[
@@ -116,25 +119,47 @@ def scale_at_least(square: Fraction) -> Scale:
 
 def draw_noise(
     family: str, scales: Scales, size: int, step: float, bits: Bits
-) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Draw noise for ``size`` coordinates; one without a scale is refused.
 
-    Returns ⌊noise⌋ in grid steps, as Python integers, and the scale of each in the units of the
+    Returns ⌊noise⌋ in grid steps, as `floor_noise` does, and the scale of each in the units of the
     release; both of shape ``(size,)``. ``family`` is "gaussian" or "laplace", ``step`` a grid step.
     """
-    noise = np.full(size, None, dtype=object)
+    noise: NDArray[Any] = np.zeros(size, dtype=np.int64)
+    drawn = np.zeros(size, dtype=bool)
     scale = np.zeros(size)
     for mask, fresh in scales:
-        noise[mask] = floor_noise(family, fresh, int(mask.sum()), bits)
+        found = floor_noise(family, fresh, int(mask.sum()), bits)
+        if found.dtype == object:
+            noise = noise.astype(object)
+        noise[mask] = found
+        drawn[mask] = True
         scale[mask] = float(fresh.exact) * step
-    if any(number is None for number in noise) or not (scale > 0).all():
+    if not drawn.all() or not (scale > 0).all():
         raise ReleaseRefused(
             "A number of this statistic has no noise scale. Nothing is released; the charge stays."
         )
     return noise, scale
 
 
-def in_units(noisy: NDArray[np.object_], step: float) -> NDArray[np.float64]:
+def add_exactly(exact: NDArray[np.object_], noise: NDArray[Any]) -> NDArray[Any]:
+    """Sums and their noise: in int64 where all are below 2⁶², else in Python's integers."""
+    try:
+        narrow = exact.astype(np.int64)
+    except OverflowError:
+        return exact + noise
+    parts = narrow, noise
+    if noise.dtype == np.int64 and all(_is_narrow(part) for part in parts):
+        return narrow + noise
+    return exact + noise
+
+
+def _is_narrow(numbers: NDArray[np.int64]) -> bool:
+    """Whether all lie within ±2⁶²: two such numbers add up in int64."""
+    return not numbers.size or bool(numbers.min() > -(2**62) and numbers.max() < 2**62)
+
+
+def in_units(noisy: NDArray[Any], step: float) -> NDArray[np.float64]:
     """Noisy sums, from grid steps to the units of the release.
 
     ⌊·⌋ has mean −1/2. From here on everything is post-processing, this line included.
@@ -143,19 +168,20 @@ def in_units(noisy: NDArray[np.object_], step: float) -> NDArray[np.float64]:
 
 
 def floor_noise(family: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
-    """Draw ``size`` independent integers ⌊scale · N⌋ ("gaussian") or ⌊scale · L⌋ ("laplace")."""
+    """Draw ``size`` independent integers ⌊scale · N⌋ ("gaussian") or ⌊scale · L⌋ ("laplace").
+
+    An array of int64; of Python's integers if some do not fit.
+    """
     check_exp()
     if family not in FAMILIES:
         raise BadInput(f"The noise family must be one of {', '.join(FAMILIES)}, not {family!r}.")
-    out = np.empty(size, dtype=object)
-    filled = 0
-    while filled < size:
-        accepted = _attempts(family, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[
-            : size - filled
-        ]
-        out[filled : filled + len(accepted)] = accepted
-        filled += len(accepted)
-    return out
+    missing = size
+    parts: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
+    while missing:
+        accepted = _attempts(family, scale, min(_BATCH, 2 * missing + 16), bits)[:missing]
+        parts.append(accepted)
+        missing -= len(accepted)
+    return np.concatenate(parts)
 
 
 def check_exp() -> None:
@@ -194,50 +220,118 @@ def _exponent(family: str, k: Any, f: Any) -> Any:
 def _attempts(family: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
     """Make ``count`` independent attempts.
 
-    Return the accepted ones, in order, as Python integers.
+    Return the accepted ones, in order: int64, or Python's integers if some do not fit.
     """
     first = bits.words(count)
     j = first & np.uint64((1 << (scale.w - 1).bit_length()) - 1)
     inside = j < scale.w
-    negative = (first[inside] >> np.uint64(63)).astype(bool)
-    j = j[inside].astype(np.int64)
+    if not inside.all():
+        first = first[inside]
+        j = j[inside]
+    sign = -(first >> np.uint64(63)).astype(np.int64)  # 0, or −1 for a negative number
     second = bits.words(len(j))
-    u = second >> np.uint64(_U)
-    v = second & np.uint64(2**_U - 1)
-
-    thresholds = _thresholds(family)
-    k = np.searchsorted(
-        thresholds, u
-    )  # thresholds[k-1] < u ≤ thresholds[k], and equality is undecided
-    chance = np.exp(-_exponent(family, k, (j + 0.5) / scale.w))
-    distance = chance - (v + 0.5) / 2**_U
-    undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))
-    accepted = distance > 0
-    values = k * np.int64(scale.w) + j  # k ≤ 22 here: below 23 · 2^58 < 2^63
-    values = np.where(negative, ~values, values)  # ~y = −y−1
-    values >>= min(max(scale.e, 0), 63)
     more = max(-scale.e, 0)  # bits of f beyond j, where a step of j is more than a step of the grid
-    tail = _integers(bits, len(j), more)
-
-    settled = {}
-    for i in np.flatnonzero(undecided):
-        # ~(y·2ᵐ + t) = ~y·2ᵐ + (2ᵐ − 1 − t)
-        if negative[i]:
-            flip = (1 << more) - 1
-        else:
-            flip = 0
-        cell = (int(j[i]) << more) + (int(tail[i]) ^ flip)
-        magnitude = _decide(family, scale.w << more, int(u[i]), cell, int(v[i]), bits)
-        accepted[i] = magnitude is not None
-        if magnitude is not None:
-            settled[i] = (~magnitude if negative[i] else magnitude) >> max(scale.e, 0)
-    chosen = np.flatnonzero(accepted)
-    out = values[chosen].astype(object)
+    tail: NDArray[Any] = np.zeros(0, dtype=object)
     if more:
-        out = (out << more) + tail[chosen]
-    for i, value in settled.items():  # may be larger than int64 holds
+        tail = _integers(bits, len(j), more)
+
+    values = j.astype(np.int64)
+    accepted = np.empty(len(j), dtype=bool)
+    settled = {}
+    work = np.empty((4, min(_PIECE, len(j))))
+    for start in range(0, len(j), _PIECE):
+        piece = slice(start, start + _PIECE)
+        k, undecided = _decide_most(
+            family, scale.w, values[piece], second[piece], accepted[piece], work
+        )
+        for i in start + undecided:
+            cell = int(j[i])
+            if more:  # ~(y·2ᵐ + t) = ~y·2ᵐ + (2ᵐ − 1 − t)
+                flip = ((1 << more) - 1) & int(sign[i])
+                cell = (cell << more) + (int(tail[i]) ^ flip)
+            u, v = divmod(int(second[i]), 2**_U)
+            magnitude = _decide(family, scale.w << more, u, cell, v, bits)
+            accepted[i] = magnitude is not None
+            if magnitude is not None:
+                settled[i] = (magnitude ^ int(sign[i])) >> max(scale.e, 0)
+        k *= scale.w
+        values[piece] += k  # k ≤ 22 here: below 23 · 2^58 < 2^63
+    values ^= sign  # ~y = −y−1 where it is −1
+    values >>= min(max(scale.e, 0), 63)
+    chosen = np.flatnonzero(accepted)
+    out: NDArray[Any] = values[chosen]
+    if more:
+        out = (out.astype(object) << more) + tail[chosen]
+    for i, value in settled.items():
+        if not -(2**63) <= value < 2**63:
+            out = out.astype(object)
         out[np.searchsorted(chosen, i)] = value
     return out
+
+
+def _decide_most(
+    family: str,
+    w: int,
+    j: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    accepted: NDArray[np.bool_],
+    work: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """The k of each attempt, and which attempts are not certain; fills in which are accepted.
+
+    By the first 32 bits of u and of v, the two halves of its word, and by the cell j of f. All in
+    four rows of numbers that are used again: fresh memory takes longer than what is done in it.
+    """
+    top, values = _levels(family)
+    f, distance, third, fourth = work[:, : len(j)]
+    place = third.view(np.uint64)
+    k = fourth.view(np.int64)
+    np.right_shift(words, np.uint64(64 - _TOP), out=place)
+    top.take(place.view(np.int64), out=k, mode="wrap")
+    unclear = np.flatnonzero(k < 0)
+    on_threshold = unclear
+    if len(unclear):
+        thresholds = _thresholds(family)
+        u = words[unclear] >> np.uint64(_U)
+        k[unclear] = np.searchsorted(thresholds, u)  # thresholds[k-1] < u ≤ thresholds[k],
+        on_threshold = unclear[thresholds[k[unclear]] == u]  # and equality is undecided
+    np.add(j, 0.5, out=f)
+    f /= w
+    if family == "gaussian":  # −E(k, f), as in `_exponent`
+        values.take(k, out=distance, mode="wrap")
+        distance *= 2
+        distance += f
+        distance *= f
+        distance /= -2
+    else:
+        np.negative(f, out=distance)
+    np.exp(distance, out=distance)
+    v = third
+    np.bitwise_and(words, np.uint64(2**_U - 1), out=place)
+    np.add(place, 0.5, out=v)
+    v /= 2**_U
+    distance -= v
+    np.greater(distance, 0, out=accepted)
+    np.abs(distance, out=distance)
+    near = np.flatnonzero(distance <= _MARGIN * len(values))
+    near = near[distance[near] <= _MARGIN * (k[near] + 1)]
+    undecided = near
+    if len(on_threshold):
+        undecided = np.union1d(near, on_threshold)
+    return k, undecided
+
+
+@memo(len(FAMILIES))
+def _levels(family: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The k that the first 12 bits of u tell, −1 where a threshold is among the rest; and all k."""
+    thresholds = _thresholds(family)
+    cells = np.arange(2**_TOP, dtype=np.uint64) << np.uint64(_U - _TOP)
+    top = np.searchsorted(thresholds, cells)
+    top[thresholds >> np.uint64(_U - _TOP)] = -1
+    values = np.arange(len(thresholds), dtype=np.float64)
+    for shared in (top, values):
+        shared.flags.writeable = False
+    return top, values
 
 
 def _integers(bits: Bits, count: int, size: int) -> NDArray[Any]:

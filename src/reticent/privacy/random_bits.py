@@ -39,7 +39,11 @@ class Bits:
     def words(self, count: int) -> NDArray[np.uint64]:
         """Give ``count`` random 64-bit words."""
         self._check_process()
-        return np.frombuffer(self._words.update(bytes(8 * count)), dtype="<u8")
+        words = np.empty(count + 2, dtype="<u8")  # `update_into` asks for room for one more block
+        written = self._words.update_into(bytes(8 * count), words.data.cast("B"))
+        if written != 8 * count:  # what was not written is not random
+            raise ReleaseRefused("Random bits could not be drawn. The charge stays.")
+        return words[:count]
 
     def more(self) -> int:
         """Give 64 more bits for a number that was not decided by its first ones."""

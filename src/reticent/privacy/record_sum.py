@@ -9,6 +9,7 @@ weights (weights.py), each piece has records of one weight, and its sum is multi
 curator runs it under the guard (guard.py); `FeatureCache` wraps it, and can be left out.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,18 +18,22 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.guard import record_failures
+from reticent.privacy.people.person_counts import PersonCounts
 from reticent.privacy.people.weights import (
     EqualSum,
+    NumberedRecords,
     RecordWeights,
     UnweightedSum,
     WeightedSum,
     total_checksum,
     weighted_chunk,
 )
-from reticent.privacy.sources.base import Field, Source
+from reticent.privacy.sources.base import Field, Source, joined_blocks
 from reticent.privacy.statistics.base import BLOCK_NUMBERS
 from reticent.privacy.statistics.enforced import Enforced
+from reticent.privacy.statistics.exact_sum import add_up
 
 __all__ = ["BlockSum", "RecordSum", "public_records", "try_out"]
 
@@ -42,7 +47,8 @@ class BlockSum:
 
     def __call__(self, raw: NDArray[np.float64], weight: int = 1) -> NDArray[Any]:
         """Sum over one block of records of one weight; it is multiplied by it elsewhere."""
-        return self.enforced.block_sum(self.bounds.scale(raw, self.enforced.output_limit))
+        limit = self.enforced.output_limit
+        return self.enforced.raw_block_sum(raw, lambda some: self.bounds.scale(some, limit))
 
 
 def public_records(bounds: Bounds) -> NDArray[np.float64]:
@@ -130,10 +136,51 @@ class RecordSum:
                 return 0, np.zeros(shape, dtype=object)
             return total.rows, total.integers()
         weighted = WeightedSum(block_sum, self.weights, shape, rows)
-        fields = self.fields + self.weight_fields
-        chunk = weighted_chunk(rows, len(fields))
-        total = self.source.total(fields, weighted, rows=chunk, threads=self.threads)
         people = self.weights.people
+        if people is not None and people.by_row is not None:
+            total = add_up(
+                self._numbered_records(people, rows),
+                weighted.of_numbered,
+                rows=self._chunk(rows, len(self.fields)),
+                threads=self.threads,
+            )
+            return total.rows, weighted.integers(total)
+        fields = self.fields + self.weight_fields
+        chunk = self._chunk(rows, len(fields))
+        total = self.source.total(fields, weighted, rows=chunk, threads=self.threads)
         if people is not None and total_checksum(total.integers()) != people.checksum:
-            raise ReleaseRefused("The records changed while they were read.")
+            raise _changed()
         return total.rows, weighted.integers(total)
+
+    def _chunk(self, rows: int, columns: int) -> int:
+        """How many records are sorted by weight together; there is a share for every thread."""
+        chunk = weighted_chunk(rows, columns)
+        if self.source.known_n is None:
+            return chunk
+        return min(chunk, max(rows, -(-self.source.known_n // self.threads)))
+
+    def _numbered_records(self, people: PersonCounts, rows: int) -> Iterator[NumberedRecords]:
+        """Records with the number of their person, as the first reading found it.
+
+        Identifiers are not read: the source says that nothing has changed.
+        """
+        assert people.by_row is not None
+        others = tuple(one for one in self.weight_fields if not isinstance(one.kind, Identifier))
+        fields = self.fields + others
+        self._check_version(people)
+        first = 0
+        for block in joined_blocks(self.source.blocks(fields), self._chunk(rows, len(self.fields))):
+            numbers = people.by_row[first : first + len(block)]
+            first += len(block)
+            if len(numbers) < len(block):
+                raise _changed()
+            yield NumberedRecords(block, numbers)
+        self._check_version(people)
+
+    def _check_version(self, people: PersonCounts) -> None:
+        if self.source.version() != people.version:
+            raise _changed()
+
+
+def _changed() -> ReleaseRefused:
+    return ReleaseRefused("The records changed while they were read.")

@@ -174,7 +174,7 @@ def test_a_worker_of_a_cluster_checks_its_own_blas():
     code = """if True:
         import numpy as np, pandas as pd
         from reticent.errors import ReleaseRefused
-        from reticent.privacy.sources.dask import _partition_total
+        from reticent.privacy.sources.clusters.dask import _partition_total
         from reticent.privacy.sources.base import Field
         multiply = np.matmul
         np.matmul = lambda a, b: (a.astype(np.float32) @ b.astype(np.float32)).astype(float)

@@ -186,7 +186,7 @@ def test_the_grid_of_a_gram_matrix(norm, bits):
 
 def test_blocks_fit_in_cache_and_are_not_too_short():
     assert Plain().block_rows == 2**16
-    assert enforce(Products()).piece_rows == 2**17 // 3
+    assert enforce(Products()).piece_rows == 2**16 // 3
     assert TwoGroups().block_rows == 2**16
     assert type("Long", (Plain,), {"columns": 10**6})().block_rows == 64
     assert type("Many", (TwoGroups,), {"groups": (1,) * 10**4})().block_rows == 64

@@ -566,17 +566,17 @@ def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
 def test_an_interrupted_addition_can_be_repeated_and_counts_once(monkeypatch):
     one = stream()
     blocks = []
-    exact = EnforcedGram.block_sum
+    exact = EnforcedGram.raw_block_sum
     one.add(Pair(), np.zeros((0, 2)))
     records = np.random.default_rng(0).uniform(-1, 1, size=(2 * Pair().block_rows + 5, 2))
 
-    def interrupted(self, rows):
+    def interrupted(self, rows, scale):
         blocks.append(len(rows))
         if len(blocks) == 2:
             signal.raise_signal(signal.SIGINT)
-        return exact(self, rows)
+        return exact(self, rows, scale)
 
-    monkeypatch.setattr(EnforcedGram, "block_sum", interrupted)
+    monkeypatch.setattr(EnforcedGram, "raw_block_sum", interrupted)
     with pytest.raises(KeyboardInterrupt):
         one.add(Pair(), records)
     assert one.rows == 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from reticent.inference.mixtures.settings import FACTOR_MODEL
-from reticent.inference.moment_model.clipping import NoiseTail, fit_noise_tail
+from reticent.inference.moment_model.clipping import NoiseTail, TailPrior, fit_noise_tails
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 
 __all__ = [
@@ -118,16 +118,17 @@ class ColumnEstimates:
         widths = self._widths()
         least = FACTOR_MODEL.hidden_variance * self._variances[0][1]
         s2 = np.maximum(self.variance, least)
+        prior = TailPrior(doubt=FACTOR_MODEL.tail_odds)
         return [
-            fit_noise_tail(
+            fit_noise_tails(
                 float(s2[j]),
                 np.zeros(len(widths)),
                 variances[:, j],
                 noises[:, j],
                 widths[:, j],
                 float(widths[0, j]),
-                FACTOR_MODEL.tail_odds,
-            )
+                [prior],
+            )[0]
             for j in range(len(s2))
         ]
 

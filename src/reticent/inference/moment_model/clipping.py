@@ -11,6 +11,7 @@ This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +23,12 @@ from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 __all__ = [
     "NoiseTail",
+    "TailPrior",
     "clip_moments",
     "clipped_second_moment",
     "correlated_distortion",
     "estimate_clip_bias",
-    "fit_noise_tail",
+    "fit_noise_tails",
     "prior_bias_variances",
     "unclipped_variance",
     "weigh_clip_bias",
@@ -106,14 +108,14 @@ def correlated_distortion(
     scaled_left = half * scale[:, None]
     scaled_right = np.ascontiguousarray((P * scale[:, None]).T)
     first, third, fifth = (coefficient**2 for coefficient in odd)
-    total = np.zeros((P.shape[1], P.shape[1]))
+    distorted = np.empty_like(P)
     for i in range(0, len(P), CLIPPED_MOMENTS.block_rows):
         correlation = scaled_left[i : i + CLIPPED_MOMENTS.block_rows] @ scaled_right
         square = correlation * correlation
         correlation *= square * (first + square * (third + square * fifth))
-        total += P[i : i + CLIPPED_MOMENTS.block_rows].T @ (correlation @ P)
+        distorted[i : i + CLIPPED_MOMENTS.block_rows] = correlation @ P
     explained_fraction = posterior_variance * scale**2
-    return total / len(P) ** 2, float(
+    return P.T @ distorted / len(P) ** 2, float(
         np.mean(
             explained_fraction**3
             * (first + explained_fraction**2 * (third + explained_fraction**2 * fifth))
@@ -153,23 +155,33 @@ class NoiseTail:
         return np.asarray(np.sqrt(self.weights @ cut**2))
 
 
-def fit_noise_tail(
+@dataclass(frozen=True)
+class TailPrior:
+    """What is believed of a `NoiseTail` beforehand.
+
+    ``doubt``: factor on the odds that there is a rare part; ``log_variance``: mean and standard
+    deviation of the logarithm of the noise's variance, if not near s².
+    """
+
+    doubt: float = 1.0
+    log_variance: tuple[float, float] | None = None
+
+
+def fit_noise_tails(
     s2: float,
     explained: Array,
     second: Array,
     sd: Array,
     r: Array,
     longest: float,
-    doubt: float = 1.0,
-    log_variance: tuple[float, float] | None = None,
-) -> NoiseTail:
-    """Posterior of the noise's core and rare part.
+    priors: Sequence[TailPrior] = (TailPrior(),),
+) -> list[NoiseTail]:
+    """Posterior of the noise's core and rare part, with each prior.
 
     For each stage (stages,): the variance of a residual that is not noise, the released second
     moment and its noise, and the clip threshold. ``s2``: what looks like the variance if noise is
-    normal; ``longest``: largest residual that the bounds of y allow; ``doubt``: factor on the
-    prior odds that there is a rare part; ``log_variance``: mean and standard deviation of the
-    logarithm of the noise's variance a priori, if not near s².
+    normal; ``longest``: largest residual that the bounds of y allow. Laws whose weight is less than
+    rounding are left out.
     """
     core = s2 * _CORES
     shortest = min(CLIPPED_MOMENTS.shortest_tail * math.sqrt(s2), longest / 2)
@@ -178,22 +190,31 @@ def fit_noise_tail(
     tail = np.minimum(lengths[:, None], r) ** 2
     mass = _TAIL_MASSES[:, None, None]
     expected = (1 - mass) * normal[:, None, None] + mass * tail
-    misfit = (second - expected) ** 2 / (
-        sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
-    )
-    log_weights = (
-        np.log(np.where(_TAIL_MASSES > 0, doubt, 1.0) * _TAIL_ODDS)[:, None]
-        - misfit.sum(axis=-1) / 2
-    )
+    misfit = second - expected
+    misfit *= misfit
+    expected *= CLIPPED_MOMENTS.second_moment_error
+    expected *= expected
+    expected += sd**2
+    misfit /= expected
+    log_likelihood = misfit.sum(axis=-1) / -2
     variances = (1 - mass[..., 0]) * core[:, None, None] + mass[..., 0] * lengths**2
-    if log_variance is None:
-        log_weights -= np.log1p(np.log(variances / s2) ** 2)
-    else:
-        log_weights -= ((np.log(variances) - log_variance[0]) / log_variance[1]) ** 2 / 2
-    log_weights[:-1, _TAIL_MASSES == 0] = -np.inf  # noise that is all core has the variance s²
-    weights = np.exp(log_weights - log_weights.max())
+    log_ratios = np.log(variances / s2)
     cores, masses, sizes = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)
-    return NoiseTail(cores.ravel(), masses.ravel(), sizes.ravel(), weights.ravel() / weights.sum())
+    tails = []
+    for prior in priors:
+        odds = np.where(_TAIL_MASSES > 0, prior.doubt, 1.0) * _TAIL_ODDS
+        log_weights = log_likelihood + np.log(odds)[:, None]
+        if prior.log_variance is None:
+            log_weights -= np.log1p(log_ratios**2)
+        else:
+            middle, spread = prior.log_variance
+            log_weights -= ((log_ratios + (math.log(s2) - middle)) / spread) ** 2 / 2
+        log_weights[:-1, _TAIL_MASSES == 0] = -np.inf  # noise that is all core has the variance s²
+        weights = np.exp(log_weights - log_weights.max())
+        kept = weights > CLIPPED_MOMENTS.negligible_weight
+        shares = weights[kept] / weights.sum()
+        tails.append(NoiseTail(cores[kept], masses[kept], sizes[kept], shares))
+    return tails
 
 
 def prior_bias_variances(doubt: float = 1.0) -> tuple[float, float]:
@@ -233,18 +254,13 @@ def weigh_clip_bias(information: Array, evidence: Array, doubt: float = 1.0) -> 
     Their precision (2, 2) and precision times mean (2,), without the prior.
     """
     prior_sd = np.array([CLIPPED_MOMENTS.skew_sd, CLIPPED_MOMENTS.lopsidedness_sd])
-    log_odds = np.zeros(4)
-    means = np.zeros((4, 2))
-    covariances = np.zeros((4, 2, 2))
-    for model, present in enumerate(((0, 0), (1, 0), (0, 1), (1, 1))):
-        root = np.diag(present * prior_sd)
-        inner = np.eye(2) + root @ information @ root
-        covariances[model] = root @ np.linalg.solve(inner, root)
-        means[model] = covariances[model] @ evidence
-        log_odds[model] = (
-            present @ _asymmetry_log_odds(doubt)
-            + (evidence @ means[model] - math.log(np.linalg.det(inner))) / 2
-        )
+    present = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])  # one or both, or neither
+    roots = present[:, :, None] * np.diag(prior_sd)
+    inner = np.eye(2) + roots @ information @ roots
+    covariances = roots @ np.linalg.solve(inner, roots)
+    means = covariances @ evidence
+    log_odds = present @ _asymmetry_log_odds(doubt)
+    log_odds += (means @ evidence - np.log(np.linalg.det(inner))) / 2
     probabilities = np.exp(log_odds - log_odds.max())
     probabilities /= probabilities.sum()
     mean = probabilities @ means

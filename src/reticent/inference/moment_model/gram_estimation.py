@@ -149,10 +149,16 @@ class GramEstimator:
         control = n * self._evenness() * self._quadrature_error
         self.densities = self._fitted(released - control, 2 * noise2)
         roots = [np.sqrt(n * p)[:, None] * self._points for p in self.densities]
-        moments = np.stack(
-            [root.T @ root for root in roots]
-        )  # which takes half the time of other products
-        guess = moments.mean(axis=0) + n * self._evenness() * self._quadrature_error
+        # which takes half the time of other products
+        moments = [root.T @ root for root in roots]
+        moment = sum(moments[1:], moments[0]) / len(moments)
+        moment_variance = np.zeros_like(moment)
+        for one in moments:
+            one -= moment
+            one *= one
+            moment_variance += one
+        moment_variance /= len(moments)
+        guess = moment + n * self._evenness() * self._quadrature_error
         self.feature_moment = guess / n
         denoised, remaining_error, signal = denoise_spectrum(released - guess, noise2)
         possible = np.outer(np.diag(guess), np.diag(guess))
@@ -167,7 +173,7 @@ class GramEstimator:
         unlike_even: Array = np.linalg.eigvalsh(released - n * self._even).astype(np.float64)
         _, hidden_variance, _ = shrink_spectrum(unlike_even, noise2)
         self.entry_variance = np.maximum(
-            moments.var(axis=0) + signal_variance * error / (signal_variance + error),
+            moment_variance + signal_variance * error / (signal_variance + error),
             GRAM.hidden_error * hidden_variance,
         )
 

@@ -43,21 +43,23 @@ from reticent.inference.linalg import (
     as_matrix,
     cholesky,
     covariance_root,
+    inverse_from_cholesky,
     posterior_covariance,
-    quadratic_forms,
     robust_cholesky,
     root_times,
     solve_lower,
     solve_upper,
     times_root,
+    weighted_sum,
 )
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
+    TailPrior,
     clip_moments,
     clipped_second_moment,
     correlated_distortion,
     estimate_clip_bias,
-    fit_noise_tail,
+    fit_noise_tails,
     prior_bias_variances,
     unclipped_variance,
 )
@@ -77,7 +79,8 @@ class _Stage:
     observed: Array  # A/g
     centre: Array  # w_k
     noise: float  # variance of the noise in A/g
-    distortion: Array  # covariance of the clip's distortion, by g²
+    distortion: float  # mean variance of the clip's distortion, by g²
+    distortion_of_one: float  # its variance along the function 1
     second: float  # q/n
     second_sd: float
     clip_threshold: float  # r
@@ -197,6 +200,8 @@ class StagedPosterior:
             self.covariance = posterior_covariance(as_matrix(self._root), self._H.T @ self._H)
             self.mean = self.covariance @ (self._H.T @ self._z)
         self.stages: list[_Stage] = []
+        self._distortions: list[Array] = []  # covariance (m·m,) of the clip's in each stage, by g²
+        self._point_moment: Array = self.points.T @ self.points / len(self.points)
         fitted_constant = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
         self._weights_of_one: Array = np.asarray(
             fitted_constant if self.constant_weights is None else self.constant_weights,
@@ -305,9 +310,10 @@ class StagedPosterior:
         )
         independent = max((second - gain**2 - at_a_point) * variance, 0.0)
         shared = self.n**2 * variance * common
-        distortion = self._gram.mean_square_weight * (
+        distortion = (self._gram.mean_square_weight / gain**2) * (
             shared + self.n * independent * self._gram.feature_moment
         )
+        self._distortions.append(distortion.ravel())
         noise = (A_sd / gain) ** 2
         second_moment = q / self.n, q_sd / self.n, r
         skew_bias = odd[0] / (
@@ -318,7 +324,8 @@ class StagedPosterior:
                 A / gain,
                 centre,
                 noise,
-                distortion / gain**2,
+                float(np.trace(distortion)) / len(distortion),
+                float(self._weights_of_one @ distortion @ self._weights_of_one),
                 *second_moment,
                 gain,
                 skew_bias,
@@ -362,19 +369,20 @@ class StagedPosterior:
         observed = np.array([stage.observed for stage in self.stages])
         noises = np.array([stage.noise for stage in self.stages])
         distortions = np.array([stage.distortion for stage in self.stages])
+        design = np.asfortranarray(times_root(B, self._root))
         along = B @ self._weights_of_one
         biases = self._clip_biases(self.tail)
         bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
         bias_moments = bias_covariance + np.outer(bias_mean, bias_mean)
         stage_variances = (
             noises
-            + np.trace(distortions, axis1=1, axis2=2) / m
+            + distortions
             + ((biases @ bias_moments) * biases).sum(axis=1) * (along @ along) / m
         )
         tail_sds = np.sqrt(self._tail_variances())
         # clips may move the mean more at some places than at others, as the function differs
-        unit_prior = self.prior / np.mean(quadratic_forms(self.points, self.prior))
-        local = POSTERIOR.local_bias**2 * (B @ unit_prior @ B)
+        local = design @ design.T
+        local *= POSTERIOR.local_bias**2 / np.vdot(self._point_moment, self.prior)
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
             gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -387,10 +395,11 @@ class StagedPosterior:
             second = self.covariance + np.outer(difference, difference)
             self._gram_error = V * second
             np.fill_diagonal(self._gram_error, V @ np.diag(second))
-            noise = np.tensordot(omega**2, distortions, 1)
+            noise = weighted_sum(
+                [*self._distortions, local.ravel(), B.ravel()],
+                [*omega**2, bias @ bias_moments @ bias, (omega @ tail_sds) ** 2],
+            ).reshape(m, m)
             noise += (bias @ bias_covariance @ bias) * np.outer(along, along)
-            noise += (bias @ bias_moments @ bias) * local
-            noise += (omega @ tail_sds) ** 2 * B
             noise.ravel()[:: m + 1] += omega**2 @ noises
             expected = max(float(np.trace(self._gram_error)), 1e-300)
             if self.damping:
@@ -399,39 +408,50 @@ class StagedPosterior:
                 part = 1.0
             self._W = self.s2 * B + part * self._gram_error + noise
             previous_mean = self.mean
-            self.mean, self.covariance = self._fit()
+            self.mean, self.covariance = self._fit(design)
             change = np.linalg.norm(self.mean - previous_mean)
             if change <= POSTERIOR.tolerance * math.sqrt(np.trace(self.covariance)):
                 break
         # a rare part that releases do not show, but leave room for, all on one side
         unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
-        self._unseen_bias = unseen**2 * (np.outer(along, along) + local)
+        self._unseen_bias = unseen**2, along, local
 
-    def _fit(self) -> tuple[Array, Array]:
+    def _fit(self, design: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and covariance (m, m) of w ~ N(0, prior), observed = B̂w + N(0, W).
 
-        In coordinates in which the prior is the identity.
+        In coordinates in which the prior is the identity. ``design``: B̂ times the prior's root.
         """
         lower = robust_cholesky(self._W, JITTER)
-        design = times_root(self._gram.damped_estimate, self._root)
-        H = np.vstack([solve_lower(lower, design), times_root(self._H, self._root)])
-        z = np.concatenate([solve_lower(lower, self._observed), self._z])
-        inner = robust_cholesky(np.eye(len(lower)) + H.T @ H, SMALL_JITTER)
-        half = solve_lower(inner, as_matrix(self._root).T)
-        return half.T @ solve_lower(inner, H.T @ z), half.T @ half
+        H = solve_lower(lower, design)
+        z = solve_lower(lower, self._observed)
+        if len(self._z):
+            H = np.vstack([H, times_root(self._H, self._root)])
+            z = np.concatenate([z, self._z])
+        precision = H.T @ H
+        precision.ravel()[:: len(lower) + 1] += 1.0
+        inner = robust_cholesky(precision, SMALL_JITTER)
+        if self._root.ndim > 1:
+            half = solve_lower(inner, self._root.T)
+            return half.T @ solve_lower(inner, H.T @ z), half.T @ half
+        whitened = solve_upper(inner, solve_lower(inner, H.T @ z))
+        triangle = inverse_from_cholesky(inner)
+        triangle *= self._root
+        triangle *= self._root[:, None]
+        covariance = triangle + triangle.T
+        np.fill_diagonal(covariance, np.diag(triangle))
+        return self._root * whitened, covariance
 
     def _fits(self, which: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """Of `_fit` under some hypotheses, each with its own noise.
 
-        The means, tr(B·covariance), and the evidence. One basis T makes all of them easy: TᵀT = W
-        and TᵀλT = B, so that a hypothesis' noise changes a diagonal only.
+        The means, tr(B·covariance), and the evidence. One basis makes all of them easy, in which
+        W is the identity and B is diagonal: a hypothesis' noise changes a diagonal only.
         """
         lower = robust_cholesky(self._W, JITTER)
         B = self._gram.estimate
         whitened = solve_lower(lower, solve_lower(lower, B).T)
         values, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
         values = np.clip(values, 0.0, 1 / self.s2)  # W has s²B̂ in it
-        T = (np.sqrt(values) * (lower @ vectors)).T
         z = vectors.T @ solve_lower(lower, self._observed)
         design = vectors.T @ solve_lower(lower, self._gram.damped_estimate)
         roots = self._roots[which]
@@ -441,23 +461,34 @@ class StagedPosterior:
         z = np.concatenate([z, self._z])
         spread = np.hstack([spread, np.ones((len(spread), len(self._z)))])
         z = z / spread
-        means = np.empty((len(z), len(T)))
+        m = len(B)
+        # of symmetric matrices the lower triangles tell the trace of a product
+        triangle = np.tril(2 * B, -1)
+        np.fill_diagonal(triangle, np.diag(B))
+        T = np.zeros((0, m))
+        if roots.ndim > 2:
+            T = (np.sqrt(values) * (lower @ vectors)).T
+        means = np.empty((len(z), m))
         variances = np.empty(len(z))
         evidence = -np.log(spread).sum(axis=1)
-        block_size = max(POSTERIOR.block_entries // len(T) ** 2, 1)
+        block_size = max(POSTERIOR.block_entries // m**2, 1)
         for first in range(0, len(z), block_size):
             block = slice(first, first + block_size)
             whitened_designs = np.array([times_root(design, root) for root in roots[block]])
             whitened_designs /= spread[block, :, None]
             inner = whitened_designs.transpose(0, 2, 1) @ whitened_designs
-            size = 1 + inner.trace(axis1=1, axis2=2) / len(T)
-            inner.reshape(len(inner), -1)[:, :: len(T) + 1] += 1 + SMALL_JITTER * size[:, None]
+            size = 1 + inner.trace(axis1=1, axis2=2) / m
+            inner.reshape(len(inner), -1)[:, :: m + 1] += 1 + SMALL_JITTER * size[:, None]
             for h, matrix in enumerate(inner, first):
-                factor = cholesky(matrix)
+                factor = cholesky(matrix, overwrite=True)
                 whitened_mean = solve_lower(factor, z[h] @ whitened_designs[h - first])
                 means[h] = root_times(roots[h], solve_upper(factor, whitened_mean))
-                projected_root = times_root(T, roots[h])
-                variances[h] = np.square(solve_lower(factor, projected_root.T)).sum()
+                if roots.ndim > 2:
+                    variances[h] = np.square(solve_lower(factor, (T @ roots[h]).T)).sum()
+                else:
+                    inverse = inverse_from_cholesky(factor)
+                    inverse *= triangle
+                    variances[h] = max(roots[h] @ inverse @ roots[h], 0.0)
                 evidence[h] -= (
                     np.log(np.diag(factor)).sum()
                     + (z[h] @ z[h] - whitened_mean @ whitened_mean) / 2
@@ -465,7 +496,7 @@ class StagedPosterior:
         return means, variances, evidence
 
     def _present_fit(self) -> tuple[Array, Array, Array]:
-        """What `_fits` gives for a single hypothesis."""
+        """What `_fits` gives where a single hypothesis is left."""
         return (
             self.mean[None],
             np.array([max((self.covariance * self._gram.estimate).sum(), 0.0)]),
@@ -488,7 +519,7 @@ class StagedPosterior:
             self._likely = np.arange(len(self._roots))
             self._stages_when_all_compared = len(self.stages)
         compared = self._likely
-        if len(self._roots) > 1:
+        if len(compared) > 1:
             means, variances, evidence = self._fits(compared)
         else:
             means, variances, evidence = self._present_fit()
@@ -535,7 +566,7 @@ class StagedPosterior:
             self._gram.entry_variance @ u**2
         )
         return sums, gram_errors + np.array(
-            [stage.noise * (u @ u) + u @ stage.distortion @ u for stage in self.stages]
+            [stage.noise * (u @ u) + stage.distortion_of_one for stage in self.stages]
         )
 
     def _clip_biases(self, tail: NoiseTail) -> Array:
@@ -563,16 +594,14 @@ class StagedPosterior:
 
         As releases show it, and as it may be.
         """
-        self.tail = self._fit_tail(self._doubt)
-        self.possible_tail = self.tail
-        if self.learn_noise:
-            prior = math.log(self.noise_variance), POSTERIOR.log_noise_sd
-            self.possible_tail = self._fit_tail(1.0, prior)
-
-    def _fit_tail(self, doubt: float, log_variance: tuple[float, float] | None = None) -> NoiseTail:
-        """The same with one prior, as for `fit_noise_tail`."""
         if not self.clipped:
-            return NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
+            self.tail = NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
+            self.possible_tail = self.tail
+            return
+        priors = [TailPrior(self._doubt)]
+        if self.learn_noise:
+            log_variance = math.log(self.noise_variance), POSTERIOR.log_noise_sd
+            priors.append(TailPrior(log_variance=log_variance))
         explained, second, sd, clip_thresholds = np.zeros((4, 0))
         if self.stages:
             difference = np.array([stage.centre for stage in self.stages]) - self.mean
@@ -584,16 +613,11 @@ class StagedPosterior:
             second, sd, clip_thresholds = np.array(
                 [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
             ).T
-        return fit_noise_tail(
-            self.s2,
-            explained,
-            second,
-            sd,
-            clip_thresholds,
-            self.longest_residual(),
-            doubt,
-            log_variance,
+        tails = fit_noise_tails(
+            self.s2, explained, second, sd, clip_thresholds, self.longest_residual(), priors
         )
+        self.tail = tails[0]
+        self.possible_tail = tails[-1]
 
     def longest_residual(self) -> float:
         """Largest residual of outputs within their bounds, in half-ranges of y."""
@@ -723,9 +747,11 @@ class StagedPosterior:
         unexplained = (
             root - gain.T @ (self._gram.damped_estimate @ root) - prior_gain.T @ (self._H @ root)
         )
+        unseen2, along, local = self._unseen_bias
+        unseen_bias = unseen2 * (np.outer(along, along) + local)
         propagated = (
             gain.T
-            @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error + self._unseen_bias)
+            @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error + unseen_bias)
             @ gain
             + prior_gain.T @ prior_gain
         )

@@ -113,6 +113,9 @@ class ClippedMomentSettings:
     tail_lengths, shortest_tail : int, float
         Candidates of the size of residuals of the rare part, geometric, from so many standard
         deviations to the range of y.
+    negligible_weight : float
+        Weight of such a candidate, relative to the best one's, below which it is left out: less
+        than rounding, in a ten-thousandth of the time.
     tail_log_odds : float
         Log odds a priori that there is a rare part.
     lopsidedness_sd : float
@@ -134,6 +137,7 @@ class ClippedMomentSettings:
     tail_masses: Grid = (1e-3, 0.3, 13)
     tail_lengths: int = 8
     shortest_tail: float = 2.0
+    negligible_weight: float = 1e-18
     tail_log_odds: float = -1.5
     lopsidedness_sd: float = 1.0
     skew_log_odds: float = -1.0

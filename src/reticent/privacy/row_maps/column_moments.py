@@ -35,7 +35,6 @@ from reticent.privacy.statistics.gram import Gram
 from reticent.privacy.statistics.sum import ColumnSum, Sum
 
 __all__ = [
-    "FARTHEST",
     "ColumnCounts",
     "ColumnMeans",
     "ColumnMoments",
@@ -47,9 +46,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-# standard deviations: a rare value far away in a column that hardly varies shall not
-# hide the others
-FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
@@ -82,12 +78,13 @@ class ColumnMoments(Sum):
 
 @dataclass(frozen=True)
 class ScaledGram(Gram):
-    """Σ zzᵀ of z = (u − centre)·weight, each within ±4 and all together no longer than √radius2."""
+    """Σ zzᵀ of z = (u − centre)·weight, each clipped to ±r, all together to the norm √radius2."""
 
     centre: tuple[float, ...]
     weight: tuple[float, ...]
     radius2: float
     encoding: tuple[int, ...] = ()
+    clip_threshold: float = 4.0  # r, in standard deviations
 
     columns = property(lambda self: len(self.centre))
     norm2 = property(lambda self: Fraction(self.radius2))  # what rows are shortened to
@@ -99,7 +96,8 @@ class ScaledGram(Gram):
     def rows(self, records: Array) -> Array:
         """Standardised records: −, ×, clip, elementwise."""
         centre, weight = self._fields
-        return np.clip((encode(records, self.encoding) - centre) * weight, -FARTHEST, FARTHEST)
+        z = (encode(records, self.encoding) - centre) * weight
+        return np.clip(z, -self.clip_threshold, self.clip_threshold)
 
 
 def stretch(kind: Kind) -> float:

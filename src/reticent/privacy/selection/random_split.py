@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ReleaseRefused
-from reticent.privacy.people.weights import PersonCounts
+from reticent.privacy.people.person_counts import PersonCounts
 from reticent.privacy.sources.base import DtypeKind, Field, Source
 
 __all__ = ["MEMORY", "RecordSplit", "RecordSubset", "SubsetReadAgain", "split_records"]
@@ -74,8 +74,8 @@ class RecordSplit:
     """Which records are validation records.
 
     ``validation`` is True for validation records, shape ``(n,)``, or with ``people`` for people, in
-    the order of their identifiers (columns ``person``): all records of one person are on one side.
-    Nobody's records are among the training records, with weight zero.
+    the order of their numbers (`PersonCounts`): all records of one person are on one side, found by
+    the columns ``person``. Nobody's records are among the training records, with weight zero.
     """
 
     validation: NDArray[np.bool_]

@@ -127,6 +127,10 @@ class Enforced(ABC):
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Sum over one block of scaled records, as whole numbers."""
 
+    def raw_block_sum(self, raw: Rows, scale: Callable[[Rows], Rows]) -> NDArray[Any]:
+        """Sum over one block of raw records, which ``scale`` scales, each by itself."""
+        return self.block_sum(scale(raw))
+
     def fill(self, records: Rows) -> tuple[Rows, NDArray[np.bool_] | None]:
         """Records to ask for rows of, and which of them lack a value; None if none does.
 

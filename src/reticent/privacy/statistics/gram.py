@@ -3,6 +3,7 @@
 The matrix is symmetric, and its upper triangle is released. Proof: statistics.md, 2 to 4.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,13 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.memo import memo
-from reticent.privacy.statistics.base import BLOCK_NUMBERS, EnforcedRows, Rows, RowStatistic, limits
+from reticent.privacy.statistics.base import EnforcedRows, Rows, RowStatistic, limits
 from reticent.privacy.statistics.enforced import Sensitivity, common, is_kind, whole
 from reticent.privacy.statistics.exact_products import gram
 from reticent.privacy.statistics.exact_sum import EXACT, pieces
 from reticent.privacy.statistics.integer_grid import log2_ceiling
 
-__all__ = ["EnforcedGram", "Gram", "upper_triangle"]
+__all__ = ["EnforcedGram", "Gram", "as_they_are", "upper_triangle"]
+
+_CACHE = 2**16  # numbers in a piece of rows: half a megabyte
+
+
+def as_they_are(records: Rows) -> Rows:
+    """Records that are scaled already."""
+    return records
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +74,18 @@ class EnforcedGram(EnforcedRows):
     @property
     def piece_rows(self) -> int:
         """Rows of a block that are made together: a piece stays in cache."""
-        return max(64, BLOCK_NUMBERS // self.columns)
+        return max(64, _CACHE // self.columns)
 
-    def stacked(self, records: Rows) -> Rows:
-        """The integer rows of a block, made in pieces."""
+    def stacked(self, records: Rows, scale: Callable[[Rows], Rows] = as_they_are) -> Rows:
+        """The integer rows of a block, made in pieces; ``scale`` scales records that are raw."""
         q = np.empty((len(records), self.columns))
         for piece in pieces(0, len(records), self.piece_rows):
-            q[piece] = self.integers(records[piece])
+            q[piece] = self.integers(scale(records[piece]))
         return q
+
+    def raw_block_sum(self, raw: Rows, scale: Callable[[Rows], Rows]) -> NDArray[Any]:
+        """The same as `block_sum`, with each piece scaled while it is in a cache."""
+        return gram(self.stacked(raw, scale))
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """qᵀq by BLAS (a symmetric rank-k update), exact."""

@@ -11,6 +11,7 @@ bit. Proof: statistics.md, 2 to 4.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import index
@@ -24,7 +25,7 @@ from reticent.privacy.statistics.base import MOST_BITS, RowMap, Rows
 from reticent.privacy.statistics.enforced import common, enforce, is_kind, positive, saved_as, whole
 from reticent.privacy.statistics.exact_products import gram, product
 from reticent.privacy.statistics.exact_sum import pieces
-from reticent.privacy.statistics.gram import EnforcedGram, Gram, upper_triangle
+from reticent.privacy.statistics.gram import EnforcedGram, Gram, as_they_are, upper_triangle
 from reticent.privacy.statistics.integer_grid import fraction, limit, quantize_and_clip
 
 __all__ = ["EnforcedPartitionedGram", "FixedFeatures", "PartitionedGram"]
@@ -106,16 +107,17 @@ class EnforcedPartitionedGram(EnforcedGram):
         """
         return max(64, _CACHE // self.columns)
 
-    def stacked(self, records: Rows) -> Rows:
-        """The integer rows of a block, made in pieces.
+    def stacked(self, records: Rows, scale: Callable[[Rows], Rows] = as_they_are) -> Rows:
+        """The integer rows of a block, made in pieces; ``scale`` scales records that are raw.
 
         Column after column, as features usually come.
         """
         m = self.feature_columns
         q = np.empty((len(records), self.columns), order="F")
         for piece in pieces(0, len(records), self.piece_rows):
-            q[piece, :m] = features = self.feature_integers(records[piece])
-            q[piece, m:] = self.residual_integers(features, records[piece])
+            some = scale(records[piece])
+            q[piece, :m] = features = self.feature_integers(some)
+            q[piece, m:] = self.residual_integers(features, some)
         return q
 
     def residual_products(self, features: NDArray[np.int32], records: Rows) -> Rows:

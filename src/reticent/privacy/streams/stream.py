@@ -270,6 +270,7 @@ class Stream:
             enforced.step,
             seeded_bits(self._seed, b"step %d" % step),
         )
+        noise = noise.astype(object)
         self._empty_memory_of_others(enforced, mask)
         description = {
             **self._description,
