@@ -55,6 +55,7 @@ MAY_IMPORT = {
 HEAVY = (
     "pyarrow",
     "dask",
+    "pyspark",
     "psycopg",
     "duckdb",
     "openpyxl",
@@ -81,8 +82,8 @@ DRAWS_NOISE = {
 READS_FILES = {
     f"privacy/sources/{name}.py"
     for name in (
-        *("codes", "csv", "csv_dialect", "files", "parquet"),
-        *("arrow/columns", "arrow/streams", "databases/postgres"),
+        *("codes", "csv", "csv_dialect", "files", "parquet", "remote"),
+        *("arrow/columns", "arrow/streams", "clusters/spark", "databases/postgres"),
     )
 } | {"data_check.py"}
 MOST_FILES = 12  # in a folder, besides its door, `__init__.py`

@@ -43,6 +43,7 @@ HEAVY = {
     "narwhals",
     "cryptography",
     "dask",
+    "pyspark",
     "psycopg",
     "sqlite3",
     "rich",

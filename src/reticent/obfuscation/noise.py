@@ -51,6 +51,8 @@ def obfuscated(
     bits = Bits(seed)
     white = floor_noise("gaussian", scale_at_least(Fraction(4) ** _BITS), factor.shape[1], bits)
     own = floor_noise("gaussian", scale_at_least(Fraction(floor) * unit**2), len(y), bits)
+    white = white.astype(object)  # sums are in Python's integers
+    own = own.astype(object)
     step = grid_step(floor)
     cell = unit * Fraction(step)
     if cell.denominator != 1:

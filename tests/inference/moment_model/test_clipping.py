@@ -12,7 +12,7 @@ from reticent.inference.moment_model.clipping import (
     clip_moments,
     clipped_second_moment,
     estimate_clip_bias,
-    fit_noise_tail,
+    fit_noise_tails,
     prior_bias_variances,
 )
 
@@ -43,7 +43,7 @@ def test_uneven_noise_is_told_by_clips_of_different_widths(uneven):
     noise = rng.normal(size=400_000) * np.exp(uneven * rng.normal(size=400_000))
     r = np.array([0.5, 0.7, 1.0, 2.0, 4.0])
     second = np.array([np.mean(np.clip(noise, -one, one) ** 2) for one in r])
-    tail = fit_noise_tail(0.8, np.zeros(5), second, np.full(5, 1e-3), r, 10.0)
+    (tail,) = fit_noise_tails(0.8, np.zeros(5), second, np.full(5, 1e-3), r, 10.0)
     assert tail.variance() == pytest.approx(np.mean(noise**2), rel=0.25)
 
 
@@ -54,12 +54,12 @@ def test_a_rare_part_that_one_wide_clip_has_seen_is_not_forgotten(chance):
     r = np.array([2.0, *[0.1] * 19])
     core = 0.02
     second = core**2 + chance * np.minimum(size, r) ** 2
-    tail = fit_noise_tail(0.01, np.zeros(20), second, 1e-3 * r**2, r, size)
+    (tail,) = fit_noise_tails(0.01, np.zeros(20), second, 1e-3 * r**2, r, size)
     assert tail.variance() == pytest.approx(chance * size**2, rel=0.25)
     cut = chance * (size - 0.1)
     assert 0.8 * cut < tail.shortfall(np.array([0.1]))[0] < 1.6 * cut
     assert tail.shortfall(np.array([size]))[0] == 0
-    unseen = fit_noise_tail(0.01, np.zeros(19), second[1:], 1e-3 * r[1:] ** 2, r[1:], size)
+    (unseen,) = fit_noise_tails(0.01, np.zeros(19), second[1:], 1e-3 * r[1:] ** 2, r[1:], size)
     assert unseen.variance() < tail.variance()
 
 

@@ -224,6 +224,9 @@ class CovarianceSettings:
     idle_noise: float = 0.3
     """Noise of a correlation, relative to that of sampling, which costs nothing: with less,
     standardised records are clipped ever less."""
+    column_clip: float = 4.0
+    """Standard deviations that a standardised column is clipped to, where noise is not idle: a rare
+    value far away in a column that hardly varies shall not shorten the rest of its record."""
     high_noise: float = 0.4
     """In the first mean squares, of columns within ±1: with more, finer stages find nothing, and
     all is spent on one."""

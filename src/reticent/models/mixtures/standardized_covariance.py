@@ -53,8 +53,9 @@ def fit_covariance(
     scale = columns.scale()
     longest2 = float((((1 + np.abs(columns.mean)) / scale) ** 2).sum())  # of any record
     norm2 = min(room * record_norm2, longest2)
+    clip_threshold = COVARIANCE.column_clip * max(room / COVARIANCE.most_room, 1.0) ** 0.5
     release = curator.release(
-        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), norm2, encoding),
+        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), norm2, encoding, clip_threshold),
         shares_spent=shares - shares // 2,
     )
     n = complete.number

@@ -243,7 +243,7 @@ def release_mean_score(
         return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
 
     scores: Judge = score_records
-    if isinstance(scoring, str) and not oracle.unit.rows_are_numbered:  # a user's has one record
+    if isinstance(scoring, str):  # a user's is asked for one record at a time
         scores = in_own_places(score_records)
 
     def clipped_mean(low: float, high: float, shares: int) -> MeanScore:

@@ -20,16 +20,25 @@ from reticent.studies.own.calibration.laws import (
     smooth_function,
 )
 
-__all__ = ["FAMILY", "LAWS", "given_kernel", "regression_trial", "root_mean_square"]
+__all__ = [
+    "FAMILY",
+    "LAWS",
+    "ZERO_OR_ONE",
+    "given_kernel",
+    "regression_trial",
+    "root_mean_square",
+]
 
 Array = NDArray[np.float64]
 GIVEN = "GPRegressor, kernel and noise given"
 LEARNED = "GPRegressor, kernel given"
 DEFAULT = "GPRegressor, default"
+BINARY = "GPRegressor, binary"
 # name of the law: outputs, inputs; one of the two is plain
 LAWS = {name: (name, "even") for name in OUTPUTS} | {
     f"{name} inputs": ("normal", name) for name in INPUTS if name != "even"
 }
+ZERO_OR_ONE = ("0/1, .3", "0/1, .05", "0/1, .02")
 _GIVEN_POINTS = ((5_000, 0.1), (5_000, 1.0), (5_000, FREE))
 _LEARNED_POINTS = ((5_000, 1.0), (5_000, FREE))
 _POINTS = ((500, 1.0), (5_000, 0.1), (5_000, 1.0), (5_000, 10.0), (5_000, FREE), (50_000, 1.0))
@@ -102,16 +111,17 @@ def regression_trial(
 def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
     def make(outputs: Outputs, bounds: Bounds, epsilon: float, delta: float, noise: Any) -> Any:
         return GPRegressor(
-            None if cell.model == DEFAULT else given_kernel(outputs),
+            given_kernel(outputs) if cell.model in (GIVEN, LEARNED) else None,
             noise=outputs.noise if cell.model == GIVEN else None,
-            learn_kernel=cell.model == DEFAULT,
+            learn_kernel=cell.model in (DEFAULT, BINARY),
+            outcome="binary" if cell.model == BINARY else None,
             bounds=bounds,
             epsilon=epsilon,
             delta=delta,
             random_state=noise,
         )
 
-    length = None if cell.model == DEFAULT else LENGTH
+    length = LENGTH if cell.model in (GIVEN, LEARNED) else None
     return regression_trial(make, cell, rng, length=length, learn_noise=cell.model != GIVEN)
 
 
@@ -121,6 +131,7 @@ FAMILY = Family(
         *grid("regression", (GIVEN,), LAWS, _GIVEN_POINTS),
         *grid("regression", (LEARNED,), OUTPUTS, _LEARNED_POINTS),
         *grid("regression", (DEFAULT,), LAWS, _POINTS),
+        *grid("regression", (BINARY,), ZERO_OR_ONE, ((500, 1.0), (5_000, 0.1), (5_000, 1.0))),
     ),
     grid("regression", (GIVEN, DEFAULT), ("normal", "0/1, .05"), ((500, 1.0), (500, FREE))),
     _trial,
