@@ -1,5 +1,8 @@
 """Units of privacy: who is protected, and which parameters make no sense together."""
 
+import json
+
+import numpy as np
 import pytest
 
 import reticent
@@ -43,6 +46,98 @@ def test_what_is_public_follows_from_the_unit(unit):
     )
     assert ("number of records" in words and "public" in words) == unit.records_are_public
     assert ("protected" in words) == (not unit.number_is_public)
+
+
+SAYINGS = [  # unit, who is protected, how neighbours differ, one word, records have weights
+    ({}, "record", "in one record, replaced by any other", "record", False),
+    ({"relation": "label"}, "label", "in the label of one record", "label", False),
+    (
+        {"records_per_person": 2},
+        "group of 2 records of one person",
+        "in up to 2 records of one person, replaced by any others",
+        "record",
+        False,
+    ),
+    (
+        {"relation": "label", "records_per_person": 2},
+        "group of 2 labels of one person",
+        "in the labels of up to 2 records of one person",
+        "label",
+        False,
+    ),
+    (
+        {"records_per_person": 2, "neighbours": "add-remove"},
+        "group of 2 records of one person",
+        "in up to 2 records of one person, added or removed; the number of records",
+        "record",
+        False,
+    ),
+    (
+        {"person": "id"},
+        "person with all of their records (id)",
+        "in all records of one person, however many, replaced by those of any other",
+        "person",
+        True,
+    ),
+    (
+        {"person": "id", "neighbours": "add-remove"},
+        "person with all of their records (id)",
+        "however many, added or removed; the number of people",
+        "person",
+        True,
+    ),
+    (
+        {"relation": "label", "person": "id"},
+        "person with the labels of all their records (id)",
+        "in the labels of all records of one person",
+        "label",
+        True,
+    ),
+    (
+        {"weight": "w", "weight_bound": 2.0},
+        "record",
+        "in one record, replaced by any other",
+        "record",
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "who", "differ", "noun", "weighted"), SAYINGS)
+def test_a_unit_says_who_is_protected(options, who, differ, noun, weighted):
+    unit = PrivacyUnit(**options)
+    assert unit.who() == who
+    assert differ in unit.how_neighbours_differ()
+    assert unit.noun == noun
+    assert unit.weighted is weighted
+
+
+@pytest.mark.parametrize(
+    ("options", "one_each"),
+    [
+        ({}, True),
+        ({"person": "id"}, True),
+        ({"person": "id", "contribution": 2}, False),
+        ({"weight": "w", "weight_bound": 2.0}, False),
+        ({"person": "id", "weight": "w", "weight_bound": 2.0}, False),
+    ],
+)
+def test_units_weigh_one_each_unless_they_have_weights_or_count_several_times(options, one_each):
+    assert PrivacyUnit(**options).one_each is one_each
+
+
+def test_the_ends_of_what_is_allowed_are_allowed():
+    assert PrivacyUnit(person="i" * 200).person == "i" * 200
+    for bound in (1e-100, 1e100):
+        assert PrivacyUnit(weight="w", weight_bound=bound).weight_bound == bound
+    with pytest.raises(BadInput):
+        PrivacyUnit(person="i" * 201)
+
+
+def test_whole_numbers_of_other_libraries_become_pythons_own():
+    unit = PrivacyUnit(person="id", contribution=np.int64(3))
+    assert type(unit.contribution) is int
+    assert json.loads(json.dumps(unit.to_dict()))["contribution"] == 3
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,20 @@ def test_unusual_columns_of_identifiers_weigh_as_the_reference_says(ids, people)
     assert (found.people, rows, total.tolist()) == (people, 10, [expected])
 
 
+def test_identifiers_are_compared_in_both_halves():
+    """Whole numbers that agree below 2³², or above it alone, are different people."""
+    ids = [1, 1 + 2**32, 2, 2 + 2**32, 1]
+    people, _ = sums(scan(pl.DataFrame({"a": VALUES[:5], "id": ids})))
+    assert people.people == 4
+
+
+def test_a_position_behind_the_last_column_is_refused():
+    records = scan(np.zeros((20, 2)))
+    assert weight_columns(records, PrivacyUnit(person="1")).person[0].key == 1
+    with pytest.raises(BadInput, match="no column names"):
+        weight_columns(records, PrivacyUnit(person="2"))
+
+
 def test_codes_for_nobody_weigh_nothing(tmp_path):
     (tmp_path / "t.csv").write_text("a,id\n.5,NA\n.5,NA\n.25,7\n.5,999\n.5,NAN\n.5,\n")
     source = scan(tmp_path / "t.csv")
