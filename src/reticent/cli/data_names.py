@@ -12,6 +12,8 @@ def data_name(data: str, *, whole: bool = False) -> str:
     ('patients.csv', 'clinic.db')
     >>> data_name("s3://anna:secret@clinic/patients.parquet?key=secret")
     's3://clinic/patients.parquet'
+    >>> data_name("-")
+    'standard input'
     """
     if "://" in data:
         from reticent.privacy.sources.databases.base import is_address, shown_address
@@ -20,6 +22,8 @@ def data_name(data: str, *, whole: bool = False) -> str:
             return shown_address(data)
         scheme, _, rest = data.partition("://")
         return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    if data == "-":
+        return "standard input"
     if whole:
         return data
     return Path(data).name

@@ -26,21 +26,21 @@ _WORDS = f"{', '.join(_KNOWN)}, and of texts also {', '.join(f'.csv{end}' for en
 _DIALECT = ("separator", "decimal", "encoding")
 _OF_DATABASES = ("table", "query")
 _WORKBOOK = ".xlsx"
+_STANDARD_INPUT = "-"
 
 
 def scan_path(path: str | os.PathLike[str], **reading: str | None) -> Source:
-    """Return the source for a file, a folder, all files that fit a pattern, or a database.
+    """Return the source for a file, a folder, files that fit a pattern, a database, or "-".
 
     ``reading``: separator, decimal and encoding of CSV files, table or query of databases, sheet
     of workbooks, as far as they are said.
     """
     if isinstance(path, str) and "://" in path:
         return _at_address(path, reading)
-    if path == "-":
-        raise BadInput(
-            "Standard input can be read once, and a fit reads the records several times. Write it "
-            "to a file (people.csv, people.csv.gz, people.parquet) and give that."
-        )
+    if path == _STANDARD_INPUT:
+        from reticent.privacy.sources.remote import standard_input
+
+        return _source([standard_input()], "Standard input", reading)
     path = Path(path)
     with readable(path):
         paths = _files_at(path)

@@ -1,7 +1,13 @@
-"""Files that lie elsewhere: on object stores and servers, by pyarrow's or fsspec's file systems.
+"""Files that do not lie on this machine's disks: on object stores and servers, or piped in.
 
-They are found by their address, and read like files of this machine. Proof: reading.md.
+Those elsewhere are found by their address, by pyarrow's or fsspec's file systems. Standard input
+can be read once, and a fit reads records several times: its bytes are copied to memory, all of them
+and without a look at any but the first few. Both are read like files of this machine.
+Proof: reading.md, 7.
 """
+
+import sys
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyarrow import fs
@@ -9,7 +15,9 @@ from pyarrow import fs
 from reticent.errors import BadInput
 from reticent.privacy.sources.files import RemoteFile
 
-__all__ = ["remote_files"]
+__all__ = ["remote_files", "standard_input"]
+
+_FIRST_BYTES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
 
 _UNKNOWN = (
     "Databases have the addresses postgresql://, sqlite:// and duckdb://; files those that pyarrow "
@@ -73,3 +81,32 @@ def _file_system(address: str) -> tuple[fs.FileSystem, str]:
     if system is None:
         raise BadInput(f"There is no way to read from an address {scheme}://…. {_UNKNOWN}")
     return fs.PyFileSystem(fs.FSSpecHandler(system)), path
+
+
+@dataclass(frozen=True, eq=False)
+class _Memory:
+    """Bytes that can be opened like a file of one of pyarrow's file systems."""
+
+    held: bytes = field(repr=False)
+
+    def open_input_file(self, _path: str) -> pa.BufferReader:
+        return pa.BufferReader(self.held)
+
+
+def standard_input() -> RemoteFile:
+    """What stands on standard input, as a file whose kind its first bytes tell.
+
+    Parquet, compressed texts, and else CSV: a format says so in its first bytes, which no record
+    can change.
+    """
+    stream = sys.stdin
+    if stream is None or stream.isatty():
+        raise BadInput(
+            "Nothing is piped in. Write `other-program | reticent …`, or give the name of a file."
+        )
+    held = stream.buffer.read()
+    if not held:
+        raise BadInput("Standard input is empty. Give at least a header line.")
+    endings = (end for first, end in _FIRST_BYTES.items() if held.startswith(first))
+    name = "input" + next(endings, ".csv")
+    return RemoteFile("standard input", name, _Memory(held))
