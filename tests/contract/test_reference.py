@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from reticent.privacy.record_sum import BlockSum
 from reticent.privacy.reference import reference_sum
+from reticent.privacy.statistics import gram, partitioned_gram
 from reticent.privacy.statistics.assignment_moments import AssignmentMoments
 from reticent.privacy.statistics.cell_sum import CellSum
 from reticent.privacy.statistics.counts import Counts
@@ -37,6 +39,21 @@ def same(statistic, unit):
 def test_every_statistic_of_the_library_adds_up_the_reference_integers(statistic, bounds):
     data = np.vstack([NASTY, records(12)])
     assert same(statistic, bounds.scale(data, statistic.output_limit))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "bounds"), [v[:2] for v in STATISTICS.values()], ids=STATISTICS
+)
+def test_raw_records_add_up_to_the_same_integers_in_whatever_pieces(statistic, bounds, monkeypatch):
+    """Gram blocks are scaled in pieces: of 64 records here, as of statistics with many columns."""
+    for module in (gram, partitioned_gram):
+        monkeypatch.setattr(module, "_CACHE", 1)
+    enforced = enforce(statistic)
+    data = np.vstack([NASTY, records(140), NASTY[::-1]])
+    with np.errstate(all="ignore"):
+        found = BlockSum(enforced, bounds)(data)
+        plain = reference_sum(enforced, bounds.scale(data, statistic.output_limit))
+    assert enforced.coordinates(found.astype(object)).tolist() == plain
 
 
 def odd_records(columns, count=60):

@@ -252,3 +252,86 @@ def test_texts_about_a_release_are_stored_with_it(fit, run, tmp_path):
     page = tmp_path / "page.html"
     assert run("report", out, "--out", page).code == 0
     assert "Line one.<br>&lt;b&gt;two&lt;/b&gt;" in page.read_text()
+
+
+# ---- columns of people and weights that are no good
+
+ROWS = 600
+
+
+def _lines(ids, ages=None, weights=None):
+    ages = 50 * np.ones(len(ids)) if ages is None else ages
+    weights = [""] * len(ids) if weights is None else weights
+    rows = zip(ids, ages, weights, strict=True)
+    return "id,age,w\n" + "".join(f"{one},{age:g},{weight}\n" for one, age, weight in rows)
+
+
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [
+        ([7] * ROWS, 1),  # constant
+        (range(ROWS), ROWS),  # all different
+        (np.repeat(np.arange(300) / 7, 2), 300),  # floats
+        ([*range(300), *[""] * 300], 300),  # half of the records are nobody's
+        (["nan", "NA", "", "-", "'", "0", "00", "=1+1"] * 75, 7),  # all but the empty one
+    ],
+    ids=["constant", "different", "floats", "half missing", "odd"],
+)
+def test_unusual_identifiers_count_as_they_stand(ids, people, run, tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text(_lines(ids))
+    strong = ("--epsilon", 1000, "--delta", 1e-6)
+    out = tmp_path / "m.reticent"
+    answer = run("fit", "mean", data, *AGE, *strong, "--person", "id", "--out", out)
+    assert answer.code == 0, answer.err
+    model = reticent.load(out)
+    assert model.releases_[0].n == people
+    assert abs(model.mean_[0] - 50) < 6 * model.mean_sd_[0] + 1
+    assert "Traceback" not in answer.err
+    checked = words(run("check", data, "--person", "id").out)
+    assert f"{people:,} in id" in checked
+
+
+def test_records_that_are_all_nobodys_are_refused_after_the_charge(run, budget, tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text(_lines([""] * 20))
+    run("ledger", "open", budget, "visits", "--epsilon", 1, "--delta", 1e-5, "--person", "id")
+    out = tmp_path / "m.reticent"
+    account = ("--ledger", budget, "--dataset", "visits", "--out", out)
+    answer = run("fit", "mean", data, *AGE, *PROMISE, "--person", "id", *account)
+    assert answer.code == 2
+    assert "There are no people in the data" in words(answer.err)
+    assert len(reticent.Ledger(budget).history("visits")) == 1
+    assert not out.exists()
+
+
+def test_a_million_records_of_one_person_count_as_one(run, tmp_path):
+    """Beside 400 people with one record each, at the other end of the range."""
+    data = tmp_path / "d.csv"
+    others = "".join(f"p{i},0\n" for i in range(400))
+    data.write_text("id,age\n" + others + "q,110\n" * 10**6)
+    out = tmp_path / "m.reticent"
+    strong = ("--epsilon", 1000, "--delta", 1e-6)
+    answer = run("fit", "mean", data, *AGE, *strong, "--person", "id", "--out", out)
+    assert answer.code == 0, answer.err
+    model = reticent.load(out)
+    assert model.releases_[0].n == 401
+    assert model.mean_[0] == pytest.approx(110 / 401, abs=0.05 + 6 * model.mean_sd_[0])
+
+
+@pytest.mark.parametrize("person", [(), ("--person", "id")])
+def test_weights_that_are_none_count_as_zero_or_as_the_bound(person, run, tmp_path):
+    """Negative, missing, no numbers: zero. Above the bound: the bound."""
+    bad = ["", "nan", "-1", "-inf", "x", "1e9", "inf", "5"]
+    held = [0, 0, 0, 0, 0, 5, 5, 5]
+    ages = np.tile([110, 110, 110, 110, 110, 20, 30, 40], 100)
+    found = []
+    for weights in (bad, held):
+        data = tmp_path / "d.csv"
+        data.write_text(_lines(range(len(ages)), ages, weights * 100))
+        out = tmp_path / f"{len(found)}.reticent"
+        strong = ("--epsilon", 1000, "--delta", 1e-6)
+        answer = run("fit", "mean", data, *AGE, *strong, *person, "--weight", "w=0:5", "--out", out)
+        assert answer.code == 0, answer.err
+        found.append(reticent.load(out).mean_[0])
+    assert found == pytest.approx([30, 30], abs=0.5)
