@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""What tests share, most of them those of the command line."""
 
 import contextlib
 import re
@@ -11,6 +11,15 @@ from typer.testing import CliRunner
 
 from reticent.cli.demo_data import people, write_csv
 from reticent.cli.main import app
+from reticent.privacy.sources import parquet
+
+
+@pytest.fixture(autouse=True, scope="session")
+def files_are_settled():
+    """Whose each record is may be remembered of files that a test has written just now."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "SETTLED", 0)
+        yield
 
 
 class Answer:

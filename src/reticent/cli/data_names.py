@@ -1,8 +1,11 @@
 """Names of records, as they may be printed: a password in an address is not."""
 
 from pathlib import Path
+from shlex import quote
 
-__all__ = ["data_name"]
+__all__ = ["data_name", "shown_argument"]
+
+_STANDARD_INPUT = "-"
 
 
 def data_name(data: str, *, whole: bool = False) -> str:
@@ -20,10 +23,22 @@ def data_name(data: str, *, whole: bool = False) -> str:
 
         if is_address(data):
             return shown_address(data)
-        scheme, _, rest = data.partition("://")
-        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
-    if data == "-":
+        from reticent.privacy.sources.remote import shown_remote
+
+        return shown_remote(data)
+    if data == _STANDARD_INPUT:
         return "standard input"
     if whole:
         return data
     return Path(data).name
+
+
+def shown_argument(data: str) -> str:
+    """Records as an argument of another command, without passwords and keys.
+
+    >>> shown_argument("my patients.csv"), shown_argument("-")
+    ("'my patients.csv'", '-')
+    """
+    if data == _STANDARD_INPUT:
+        return data
+    return quote(data_name(data, whole=True))

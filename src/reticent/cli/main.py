@@ -23,7 +23,7 @@ from reticent.cli.commands.plan import plan_command
 from reticent.cli.commands.reproduce import reproduce_command
 from reticent.cli.commands.sample import sample_command
 from reticent.cli.commands.search import search_command
-from reticent.cli.data_names import data_name
+from reticent.cli.data_names import data_name, shown_argument
 from reticent.cli.encoding import SPELLED
 from reticent.cli.files.model_files import check_model_file
 from reticent.cli.options import (
@@ -183,7 +183,7 @@ def codebook(
         line("Written", f"{out}: {len(columns)} columns to be filled in, from their names alone")
         advise(
             f"fill in {out}, in any editor",
-            f"reticent check {quote(data_name(data, whole=True))} --codebook {quote(str(out))}",
+            f"reticent check {shown_argument(data)} --codebook {quote(str(out))}",
         )
 
 

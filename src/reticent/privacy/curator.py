@@ -253,7 +253,7 @@ class Curator:
             return self._release_number(units)
         if units == 0:
             raise BadInput(
-                f"There are no {self._unit.noun}s in the data. (This could not be "
+                f"There are no {self._unit.nouns} in the data. (This could not be "
                 "known before: the charge stays.)"
             )
         return units
@@ -415,12 +415,23 @@ class Curator:
 
     @guarded_read("Nothing is released; the charge stays.")
     def _count_records(self) -> int:
-        return self._open_source().count()
+        return self._open_source().count_read(self._columns_read(), threads=self._threads)
 
     @guarded_read("Nothing is released; the charge stays.")
     def _count_people(self) -> PersonCounts:
         columns = self._weight_columns
-        return self._open_source().count_people(columns.person, columns.key)
+        source = self._open_source()
+        fields = columns.person
+        if source.prunes:  # so that people are counted in the records that are added up
+            fields += tuple(one for one in self._columns_read() if one not in fields)
+        return source.count_people(fields, columns.key)
+
+    def _columns_read(self) -> tuple[Field, ...]:
+        """Columns of a record that are added up, and those that decide its weight."""
+        fields = self._fields
+        if isinstance(self._event, Selection):
+            fields = self._columns
+        return tuple(dict.fromkeys(fields + self._weight_columns.fields))
 
     @guarded_read("Nothing is released; the charge stays.")
     def _read_public_inputs(self) -> NDArray[np.float64]:
@@ -535,7 +546,7 @@ class Curator:
         self._take()
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
         units = self._count_units()
-        columns = tuple(dict.fromkeys(self._columns + self._weight_columns.fields))
+        columns = self._columns_read()
         held = not exceeds_memory(self._records or 0, len(columns))
         check_divisible(units, self._unit, held=held)
         validation = drawn.validation_mask(

@@ -1,5 +1,9 @@
 """Person counts: everybody is found, and counted once a record, whatever the order."""
 
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +15,7 @@ from reticent.privacy.curator import Curator
 from reticent.privacy.people.person_counts import Identifiers, PersonCounts, checksum
 from reticent.privacy.people.weights import total_checksum
 from reticent.privacy.row_maps.column_moments import MeanSum
-from reticent.privacy.sources import base
+from reticent.privacy.sources import base, parquet
 from reticent.privacy.sources.base import scan
 
 
@@ -327,6 +331,46 @@ def test_people_are_not_remembered_if_the_file_changed_while_they_were_counted(
         return
     with pytest.raises(ReleaseRefused, match="changed while they were read"):
         curator.release(MeanSum(1, 1))
+
+
+@pytest.mark.parametrize("settled", [0, parquet.SETTLED])
+def test_a_file_that_is_written_at_one_tick_of_the_clock_is_not_taken_for_the_same(
+    settled, tmp_path, monkeypatch
+):
+    """Before there are two of different times, identifiers are read again."""
+    path = written(tmp_path / "a.parquet", range(20))
+    length = path.stat().st_size
+    tick = time.time_ns() - 10**6
+    told = Path.stat
+
+    def coarse(self, **options):
+        found = told(self, **options)
+        same = {"st_mtime_ns": tick, "st_ctime_ns": tick, "st_size": length, "st_ino": 1}
+        return SimpleNamespace(st_dev=found.st_dev, **same)
+
+    monkeypatch.setattr(parquet, "SETTLED", settled)
+    curator = holder(scan(path))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", coarse)
+        assert curator.n == 20
+        written(path, [3] * 20)
+        if settled:
+            with pytest.raises(ReleaseRefused, match="changed while they were read"):
+                curator.release(MeanSum(1, 1))
+        else:  # all records are one person's, and each has the weight of a person
+            assert curator.release(MeanSum(1, 1)).n == 20
+
+
+def test_a_file_is_remembered_two_seconds_after_it_was_written(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.parquet", IDS)
+    source = scan(path)
+    changed = max(path.stat().st_mtime_ns, path.stat().st_ctime_ns)
+    for after, known in ((2 * 10**9 - 1, False), (2 * 10**9, True)):
+        monkeypatch.setattr(parquet, "SETTLED", 2 * 10**9)
+        monkeypatch.setattr(time, "time_ns", lambda after=after: changed + after)
+        assert (source.version() is not None) == known
+    monkeypatch.setattr(time, "time_ns", lambda: changed - 10**12)  # a clock that is behind
+    assert source.version() is None
 
 
 def test_versions_tell_what_was_written_again(tmp_path):

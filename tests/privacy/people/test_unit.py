@@ -106,6 +106,7 @@ SAYINGS = [  # unit, who is protected, how neighbours differ, one word, records 
 @pytest.mark.parametrize(("options", "who", "differ", "noun", "weighted"), SAYINGS)
 def test_a_unit_says_who_is_protected(options, who, differ, noun, weighted):
     unit = PrivacyUnit(**options)
+    assert unit.nouns == {"record": "records", "label": "labels", "person": "people"}[noun]
     assert unit.who() == who
     assert differ in unit.how_neighbours_differ()
     assert unit.noun == noun

@@ -390,7 +390,7 @@ def test_a_table_without_records_gives_noise_where_their_number_is_protected(peo
 
 def test_only_nobodys_records_are_no_people():
     nobody = pl.DataFrame({"a": [0.5, 0.5], "id": [None, None]}, schema_overrides={"id": pl.Int64})
-    with pytest.raises(BadInput, match="no persons"):
+    with pytest.raises(BadInput, match="no people"):
         curator(nobody, person="id").release(MEAN)
     curator(nobody, person="id", neighbours="add-remove").release(MEAN)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from reticent.cli.data_names import data_name
 from reticent.errors import BadInput
 from reticent.privacy.sources.base import scan
 from tests.support.one_table import N, people, released
@@ -76,11 +77,50 @@ def test_what_cannot_be_read_is_refused(store):
         "s3://anna:sec/secret@clinic/people.csv": "There is a password in the address",
         "memory://secret@clinic/none.csv": "There is no file memory://clinic/none.csv",
         "memory://clinic/none.csv#token=secret": "There is no file memory://clinic/none.csv. ",
+        "memory://anna:secret?@clinic/people.csv": "There is a password in the address",
+        "memory://anna:secret#@clinic/people.csv": "There is a password in the address",
+        "memory://secret?@clinic/none.csv": "There is no file memory://…",
+        "memory://secret@empty?": "There is no file memory://empty",
     }.items():
         with pytest.raises(BadInput, match=words) as refused:
             scan(address)
         assert "secret" not in str(refused.value)
+        assert "secret" not in data_name(address)
         assert refused.value.__context__ is None
+
+
+class Signed(fsspec.AbstractFileSystem):
+    """A server whose names are addresses, as those of https:// are."""
+
+    protocol = "signed"
+    address = "signed://clinic/people.parquet?sig=SECRETKEY#part"
+    held = b""
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return path
+
+    def info(self, path, **kwargs):
+        if path != self.address:
+            raise FileNotFoundError(path)
+        return {"name": path, "size": len(self.held), "type": "file"}
+
+    def _open(self, path, mode="rb", **kwargs):
+        self.info(path)
+        return io.BytesIO(self.held)
+
+
+def test_a_signed_address_is_read_by_its_name_and_shown_without_its_key(monkeypatch):
+    fsspec.register_implementation("signed", Signed, clobber=True)
+    written = io.BytesIO()
+    pq.write_table(pa.Table.from_pandas(people()), written)
+    monkeypatch.setattr(Signed, "held", written.getvalue())
+    source = scan(Signed.address)
+    assert released(source, "id")[1] == released(scan(people()), "id")[1]
+    assert "SECRETKEY" not in f"{source.paths} {source.paths[0]}"
+    monkeypatch.setattr(Signed, "held", written.getvalue()[:-20])
+    with pytest.raises(BadInput, match=r"^signed://clinic/people.parquet cannot be read"):
+        scan(Signed.address)
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.xlsx"])

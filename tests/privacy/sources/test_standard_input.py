@@ -2,11 +2,15 @@
 
 import gzip
 import io
+import pickle
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import feather
 
 from reticent.errors import BadInput
 from reticent.privacy.sources.base import scan
@@ -59,6 +63,40 @@ def test_a_file_cut_short_is_refused_without_its_words(pipe):
     pipe(written()["parquet"][:-20])
     with pytest.raises(BadInput, match="standard input cannot be read: it is truncated"):
         scan("-")
+
+
+def other_formats() -> dict[str, bytes]:
+    """Tables as other programs write them, with names in them that nobody shall see."""
+    frame = people().assign(name="ZoeSecretname")
+    table = pa.Table.from_pandas(frame)
+    found = {"feather": io.BytesIO(), "stata": io.BytesIO(), "zip": io.BytesIO()}
+    feather.write_feather(table, found["feather"], compression="uncompressed")
+    frame.to_stata(found["stata"], write_index=False)
+    with zipfile.ZipFile(found["zip"], "w") as archive:
+        archive.writestr("people.csv", frame.to_csv(index=False))
+    held = {name: file.getvalue() for name, file in found.items()}
+    held["pickle"] = pickle.dumps(frame)
+    held["utf-16"] = frame.to_csv(index=False).encode("utf-16-le")  # without its mark
+    return held
+
+
+@pytest.mark.parametrize("kind", ["feather", "stata", "zip", "pickle", "utf-16"])
+def test_what_is_no_table_is_refused_and_not_shown(kind, pipe):
+    """Else what stands before the first line feed were names of columns, which errors show."""
+    pipe(other_formats()[kind])
+    with pytest.raises(BadInput, match="standard input") as refused:
+        scan("-").position("age")
+    assert "Secretname" not in str(refused.value).replace("\\x00", "").replace("\0", "")
+    assert "\0" not in str(refused.value)
+
+
+def test_signs_that_no_text_has_are_refused_in_the_first_line_alone(pipe):
+    for sign in ("\0", "\x01", "\x1b"):
+        pipe(f"a{sign},b\n1,2\n".encode())
+        with pytest.raises(BadInput, match="standard input is no text"):
+            scan("-")
+        pipe(f"a,b\n1{sign},2\n".encode())
+        assert scan("-").count() == 1
 
 
 def test_the_command_line_reads_what_another_program_writes(tmp_path):

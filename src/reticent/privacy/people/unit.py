@@ -139,6 +139,13 @@ class PrivacyUnit:
             return "person"
         return self.relation
 
+    @property
+    def nouns(self) -> str:
+        """The same of several: records, labels or people."""
+        if self.noun == "person":
+            return "people"
+        return f"{self.noun}s"
+
     def for_account(self) -> dict[str, Any]:
         """What an account of a ledger is about: who is protected, not how much each counts."""
         account: dict[str, Any] = {

@@ -98,7 +98,9 @@ class Source(ABC):
     much it counts (`with_apart`). ``nobody`` are public codes, such as "NA", that a column of
     identifiers has for records of nobody, and ``weightless`` those that a column of weights has
     for records without a weight, which do not count (`with_nobody`). ``ordered`` is False where two
-    readings may give the same records in different orders.
+    readings may give the same records in different orders. ``prunes`` is True where which records
+    there are may depend on the columns that are asked for: a program may drop lines that it cannot
+    read in these.
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no
     error, warning or shape depends on the value of a record.
@@ -114,10 +116,17 @@ class Source(ABC):
     nobody: tuple[str, ...] = ()
     weightless: tuple[str, ...] = ()
     ordered: bool = True
+    prunes: bool = False
 
     @abstractmethod
     def count(self) -> int:
         """Return the number of records, reading whatever is needed."""
+
+    def count_read(self, fields: Sequence[Field], *, threads: int) -> int:
+        """Return the number of records that readings of these columns give."""
+        if not self.prunes:
+            return self.count()
+        return self.total(fields, _no_sum, rows=COUNTED_AT_ONCE, threads=threads).rows
 
     @abstractmethod
     def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
@@ -142,7 +151,9 @@ class Source(ABC):
         return add_up(blocks, block_sum, rows=rows, threads=threads)
 
     def count_people(self, fields: Sequence[Field], key: int) -> PersonCounts:
-        """Count the records of each person; ``fields`` are the two halves of identifiers.
+        """Count the records of each person.
+
+        ``fields`` are the two halves of identifiers, and columns that are read along, if any.
 
         Memory is that of the identifiers, and of the number of each record's person where that is
         remembered. ``key`` is the secret of the checksum.
@@ -251,6 +262,11 @@ class Source(ABC):
                     f"Column {field.key!r} has dtype {dtype} and cannot be read as "
                     f"{_AS_WORDS.get(kind, 'numbers')}. {advice}"
                 )
+
+
+def _no_sum(_block: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Sum of nothing, where records are counted."""
+    return np.zeros(0, np.int64)
 
 
 def joined_blocks(

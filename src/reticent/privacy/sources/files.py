@@ -50,17 +50,28 @@ class RemoteFile:
     @property
     def name(self) -> str:
         """The last part of its name."""
-        return PurePosixPath(self.path).name
+        return self._place.name
 
     @property
     def stem(self) -> str:
         """The last part of its name, without an ending."""
-        return PurePosixPath(self.path).stem
+        return self._place.stem
 
     @property
     def suffix(self) -> str:
         """The ending of its name."""
-        return PurePosixPath(self.path).suffix
+        return self._place.suffix
+
+    @property
+    def _place(self) -> PurePosixPath:
+        """Its name with folders; in systems whose names are addresses, without what follows them.
+
+        A signed address goes on behind a question mark.
+        """
+        name = self.path
+        if "://" in name:
+            name = name.partition("?")[0].partition("#")[0]
+        return PurePosixPath(name)
 
 
 File: TypeAlias = Path | RemoteFile

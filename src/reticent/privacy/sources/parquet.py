@@ -4,6 +4,7 @@ Proof: reading.md, 6.
 """
 
 import os
+import time
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, final
@@ -18,11 +19,12 @@ from reticent.privacy.sources.arrow.columns import arrow_kind, batch_codes
 from reticent.privacy.sources.base import DtypeKind, Field, check_features
 from reticent.privacy.sources.files import File, FileSource, RemoteFile, open_file, readable
 
-__all__ = ["ParquetSource", "write_parquet"]
+__all__ = ["SETTLED", "ParquetSource", "write_parquet"]
 
 _BLOCK_ROWS = 2**16
 _TEXT_BLOCK_ROWS = 2**12  # where there are texts, each of which may be long
 _BLOCK_BYTES = 2**24  # short texts are joined to blocks of that size
+SETTLED = 2 * 10**9  # nanoseconds: no file system's clock is coarser
 _ARROW_KEY = b"ARROW:schema"  # where a Parquet file keeps arrow's dtypes
 
 
@@ -54,13 +56,19 @@ class ParquetSource(FileSource):
                     yield batch_codes(batch, wanted, fields)
 
     def version(self) -> Hashable | None:
-        """Return what a file system says of files when they are written, and of those in place."""
+        """Return what a file system says of files when they are written, and of those in place.
+
+        None of files that were written a moment ago: its clock could still say the same of what
+        somebody writes to them next.
+        """
         found: list[tuple[int, ...]] = []
         for path in self.paths:
             if not isinstance(path, Path):
                 return None
             with readable(path):
                 file = path.stat()
+            if time.time_ns() - max(file.st_mtime_ns, file.st_ctime_ns) < SETTLED:
+                return None
             found.append(
                 (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns)
             )

@@ -58,10 +58,10 @@ def _at_address(address: str, reading: Mapping[str, str | None]) -> Source:
             f"There is no way to read a table from an address {address.partition('://')[0]}://…. "
             f"Known databases are {', '.join(f'{scheme}://' for scheme in SCHEMES)}."
         )
-    from reticent.privacy.sources.remote import remote_files
+    from reticent.privacy.sources.remote import remote_files, shown_remote
 
     files, is_folder = remote_files(address)
-    address = address.partition("?")[0]
+    address = shown_remote(address)
     if is_folder:
         visible = (file for file in files if not file.name.startswith("."))
         files = sorted(file for file in visible if _ending(file) in _KNOWN)

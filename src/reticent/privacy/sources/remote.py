@@ -6,6 +6,7 @@ and without a look at any but the first few. Both are read like files of this ma
 Proof: reading.md, 7.
 """
 
+import re
 import sys
 from dataclasses import dataclass, field
 
@@ -15,8 +16,9 @@ from pyarrow import fs
 from reticent.errors import BadInput
 from reticent.privacy.sources.files import RemoteFile
 
-__all__ = ["remote_files", "standard_input"]
+__all__ = ["remote_files", "shown_remote", "standard_input"]
 
+_KEYS = re.compile("[?#]")  # what follows may be a key
 _FIRST_BYTES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
 
 _UNKNOWN = (
@@ -29,13 +31,12 @@ _UNKNOWN = (
 def remote_files(address: str) -> tuple[list[RemoteFile], bool]:
     """Return the file at an address, or the files of a folder, and whether it is a folder."""
     scheme, _, rest = address.partition("://")
-    rest = rest.partition("?")[0].partition("#")[0]  # what follows may be a key
-    who, _, place = rest.rpartition("@")
-    shown = f"{scheme}://{place}"
-    if ":" in who:
+    shown = shown_remote(address)
+    if ":" in rest.rpartition("@")[0]:  # of the last @: a password may have any sign in it
         raise BadInput(
             "There is a password in the address, where others can see it. Give it as the store's "
-            "own library wants it, in the environment or a file."
+            "own library wants it, in the environment or a file. (An @ that is no part of who asks "
+            "is written %40.)"
         )
     system, path = _file_system(address)
     try:
@@ -59,9 +60,24 @@ def remote_files(address: str) -> tuple[list[RemoteFile], bool]:
     return files, info.type == fs.FileType.Directory
 
 
+def shown_remote(address: str) -> str:
+    """Return the address as it may be printed: without who asks, and without what may be a key.
+
+    >>> shown_remote("s3://anna:secret@clinic/patients.parquet?key=secret")
+    's3://clinic/patients.parquet'
+    >>> shown_remote("s3://anna:sec?ret@clinic/patients.parquet")
+    's3://…'
+    """
+    scheme, _, rest = address.partition("://")
+    place = _KEYS.split(rest)[0]
+    if "@" in rest[len(place) :]:  # it may be all of who asks, with such a sign in a password
+        return f"{scheme}://…"
+    return f"{scheme}://{place.rpartition('@')[2]}"
+
+
 def _shown(scheme: str, path: str) -> str:
     """The address of a file in messages; some systems have addresses for paths."""
-    name = path.partition("?")[0].rpartition("://")[2]
+    name = _KEYS.split(path)[0].rpartition("://")[2]
     return f"{scheme}://{name.removeprefix('/')}"
 
 

@@ -238,3 +238,16 @@ def test_a_partition_that_comes_twice_is_refused():
     assert (total.rows, total.integers().tolist()) == (6, [15])
     with pytest.raises(ReleaseRefused, match="twice"):
         list(_merge(sums([0, 1, 0])))
+
+
+def test_lines_that_spark_drops_are_the_same_at_each_reading(spark, tmp_path):
+    """It drops those that it cannot read in the columns that are asked for."""
+    lines = [f"{i % 40},0.5,1" for i in range(80)]
+    (tmp_path / "lines.csv").write_text("\n".join(["id,a,b", *lines, "99,x,1"]) + "\n")
+    reader = spark.read.schema("id long, a double, b double").option("header", True)
+    frame = reader.option("mode", "DROPMALFORMED").csv(str(tmp_path / "lines.csv"))
+    for person, units in ((None, 80), ("id", 40)):
+        model = reticent.PrivateMean(
+            bounds=reticent.Bounds(x={"a": (0.0, 1.0)}), epsilon=1, delta=1e-6, person=person
+        )
+        assert model.fit(frame).releases_[0].n == units

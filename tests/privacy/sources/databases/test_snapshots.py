@@ -94,13 +94,16 @@ def test_an_sqlite_file_that_is_written_to_is_refused_soon(tmp_path, monkeypatch
     writer.close()
 
 
-def test_random_rows_are_refused_at_the_second_stage(people, curator):
+def test_random_rows_are_refused_at_the_second_reading(people, curator):
+    """The first one of DuckDB counts the rows, and reads what is added up."""
     order = "SELECT random() AS a, b FROM people"
     fit = curator(scan(people.address, query=order))
-    fit.release(Inputs())
+    releases = int(not people.address.startswith("duckdb"))
+    for _ in range(releases):
+        fit.release(Inputs())
     with pytest.raises(ReleaseRefused, match=r"records changed while they were read.*charge stays"):
         fit.release(Inputs())
-    assert len(fit.releases) == 1
+    assert len(fit.releases) == releases
 
 
 HALF_WAY = {

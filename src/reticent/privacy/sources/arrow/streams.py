@@ -70,6 +70,7 @@ class StreamSource(Source):
     """Records that come as Arrow batches."""
 
     ordered = False
+    prunes = True
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

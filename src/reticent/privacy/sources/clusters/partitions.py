@@ -58,6 +58,7 @@ class ClusterSource(Source):
 
     local = False
     ordered = False
+    prunes = True
     engine: str
 
     def __init__(self) -> None:

@@ -47,8 +47,10 @@ SCHEMES = ("postgresql", "sqlite", "duckdb")
 class Session(ABC):
     """Abstract: a connection in a read-only transaction. ``records`` is what stands behind FROM.
 
-    ``connect(address)`` of an engine's module makes one.
+    ``connect(address)`` of an engine's module makes one. ``prunes``: see `Source`.
     """
+
+    prunes = False
 
     @abstractmethod
     def describe(self, records: str) -> Columns:
@@ -156,6 +158,7 @@ class DatabaseSource(Source):
         self._readings = Readings()
         with closing(connect()) as session:
             self._columns = self._described(session)
+            self.prunes = session.prunes
         names = tuple(name for name, _, _ in self._columns)
         if len(set(names)) < len(names):
             raise BadInput(

@@ -62,6 +62,8 @@ def connect(address: str) -> Session:
 
 @final
 class _DuckDb(Session):
+    prunes = True  # `read_csv(…, ignore_errors = true)`
+
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         self._connection: Any = connection
         connection.execute("SET arrow_large_buffer_size = true")  # 64-bit offsets of texts
