@@ -86,7 +86,6 @@ def test_whatever_exports_a_stream_is_a_source():
         TABLE.to_reader(),
         Export(TABLE, times=1),
         pa.RecordBatchReader.from_stream(TABLE),
-        "-",
     ],
 )
 def test_what_can_be_read_once_is_refused_before_the_charge(once):
