@@ -13,12 +13,14 @@ __all__ = [
     "FACTOR_MODEL",
     "LATENT_CLASS",
     "MIXTURE_MOMENTS",
+    "SPREAD",
     "WEIGHTED_KMEANS",
     "AdaptiveGridSettings",
     "BoundedNormalSettings",
     "FactorModelSettings",
     "LatentClassSettings",
     "MixtureMomentSettings",
+    "SpreadSettings",
     "WeightedKMeansSettings",
 ]
 
@@ -202,6 +204,41 @@ class FactorModelSettings:
 
 
 @dataclass(frozen=True)
+class SpreadSettings:
+    """Tuned numbers of `spread`.
+
+    Parameters
+    ----------
+    spread : float
+        Fraction of the records' squared length that is left from their mean, a priori.
+    box_square : float
+        Mean square of a record that is anywhere in the box, relative to the largest.
+    hidden_order : float
+        What of the eigenvalues that noise would hide stays, so that directions have an order.
+    max_floor : float
+        Largest lower bound of eigenvalues, relative to their mean; below, it is the noise.
+    cut_off : float
+        How far a mean may move if records are shortened to their root mean squared length, in such
+        lengths,
+    least_excess : float
+        and the least length that they are shortened to for a mean.
+    saturated : float
+        Largest mean square of lengths shortened to one that says how long they were before,
+    largest_square : float
+        and largest mean square that this may be.
+    """
+
+    spread: float = 0.5
+    box_square: float = 1 / 3
+    hidden_order: float = 1e-4
+    max_floor: float = 0.1
+    cut_off: float = 0.4
+    least_excess: float = 1.5
+    saturated: float = 0.9
+    largest_square: float = 20.0
+
+
+@dataclass(frozen=True)
 class BoundedNormalSettings:
     """Tuned numbers of `bounded_normal`. Lengths are in standard deviations.
 
@@ -250,5 +287,6 @@ MIXTURE_MOMENTS = MixtureMomentSettings()
 WEIGHTED_KMEANS = WeightedKMeansSettings()
 ADAPTIVE_GRID = AdaptiveGridSettings()
 FACTOR_MODEL = FactorModelSettings()
+SPREAD = SpreadSettings()
 BOUNDED_NORMAL = BoundedNormalSettings()
 LATENT_CLASS = LatentClassSettings()

@@ -186,7 +186,12 @@ class KMeansSettings:
     # Many columns: covariance, search in the leading directions, steps in all columns
     covariance_shares: int = 4
     lost_covariance_shares: int = 12
-    """The same, where noise would move centres farther than records lie apart."""
+    """The same, where noise would move centres farther than records lie apart,"""
+    lost_looks: int = 4
+    """looks for the mean among these,"""
+    lost_look_parts: tuple[float, float] = (2 / 3, 1 / 2)
+    """with one share each if looks would pay at the first part of the budget, two if they would at
+    the second; if at neither, all the budget is for one look."""
     search_steps: int = 5
     final_steps: int = 3
     final_step_shares: int = 2
@@ -227,6 +232,16 @@ class CovarianceSettings:
     column_clip: float = 4.0
     """Standard deviations that a standardised column is clipped to, where noise is not idle: a rare
     value far away in a column that hardly varies shall not shorten the rest of its record."""
+    hidden_for_directions: float = 0.02
+    """Noise of a column's variance, relative to it, above which columns are not standardised for
+    the directions of most variance, which are measured on the bounds' scale,"""
+    hidden_for_density: float = 0.6
+    """and for a density, which says what is likely in each column: there noise must hide more."""
+    looks_part: float = 0.35
+    """Part of the budget shares for looks at the mean, where columns are not standardised."""
+    look_weights: tuple[int, int, int] = (4, 4, 1)
+    """Squared weights of the count, the sums, and the one sum of squares of a look for the mean,
+    which costs nothing: the sums alone have as much noise."""
     high_noise: float = 0.4
     """In the first mean squares, of columns within ±1: with more, finer stages find nothing, and
     all is spent on one."""
