@@ -174,7 +174,7 @@ def picture(found: dict[str, dict[str, Any]], rows: int, path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="3 million records: shows that it runs")
+    parser.add_argument("--quick", action="store_true", help="3 million: shows that it runs")
     parser.add_argument("--rows", type=float, default=1e9)
     parser.add_argument("--folder", type=Path, help="where the file is written, 8 bytes a record")
     parser.add_argument("--picture", type=Path)
