@@ -109,7 +109,8 @@ def test_columns_of_all_kinds_in_all_sources(source):
     assert 16 < told.row_bytes < 200
     steps = []
     mean = reticent.PrivateMean(bounds=reticent.Bounds(x={"age": (0, 110)}), epsilon=1, delta=0)
-    assert fit_cost(mean, 1000, source, progress=steps.append).readings == 1
+    readings = 2 if source == "csv" else 1  # lines are counted first
+    assert fit_cost(mean, 1000, source, progress=steps.append).readings == readings
     assert sum(steps) == 4
 
 

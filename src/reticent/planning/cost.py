@@ -107,7 +107,8 @@ class FitCost:
     once : float
         Seconds of CPU for the prior and for what is learnt between releases.
     counting_per_row : float
-        Seconds of CPU for a record whose person is counted; 0 without.
+        Seconds of CPU for a record that is counted, or whose person is; 0 where the number is
+        known and nobody is counted.
     releases : tuple of ReleaseCost
         One for each kind.
     row_bytes : float
@@ -372,12 +373,14 @@ def _composed(
     counting = 0.0
     person_bytes = 0.0
     tell(1)
-    if sample.model.person is not None:
-        if rows > MOST_REMEMBERED:  # people are found again in each reading
-            few.known_n = None
-            many.known_n = None
+    person = sample.model.person is not None
+    if person and rows > MOST_REMEMBERED:  # people are found again in each reading
+        few.known_n = None
+        many.known_n = None
+    if person or many.known_n is None:
         at_few, at_many = (_median(partial(_counting, sample, one)) for one in (few, many))
         counting = max(0.0, at_many - at_few) / some
+    if person:
         person_bytes = rows * _GROWTH * _people_bytes(sample, many) / some
     tell(1)
     _release(sample, many, asked[-1])  # what is done once in a process
@@ -471,7 +474,7 @@ def _kept(sample: _Sample, source: Source, statistic: Statistic) -> tuple[float,
 
 
 def _counting(sample: _Sample, source: Source) -> float:
-    """Seconds that it takes to count people."""
+    """Seconds that it takes to count records or people, by reading them."""
     curator = sample.curator(source, 1)
     return _timed(lambda: curator.n)
 
