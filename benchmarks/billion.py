@@ -103,7 +103,7 @@ def sgd(path: Path) -> dict[str, Any]:
     model = SGDRegressor()
 
     def fit() -> float:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # else it is held as a whole
             for batch in file.iter_batches(2**16, use_threads=False):
                 x, y = (column.to_numpy() for column in batch.columns)
                 model.partial_fit(x[:, None], y)
@@ -166,7 +166,9 @@ def picture(found: dict[str, dict[str, Any]], rows: int, path: Path) -> None:
     for name, one in found.items():
         times, held = np.array(one["seen"]).T
         axes.plot(times / 60, held, label=name, lw=1.3)
-    axes.set(xlabel="minutes", ylabel="memory, MiB", ylim=0, title=f"{rows:,} records, one file")
+    axes.set(
+        xlabel="minutes", ylabel="memory, MiB", yscale="log", title=f"{rows:,} records, one file"
+    )
     axes.legend(fontsize=7, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=90)

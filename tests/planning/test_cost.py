@@ -19,7 +19,7 @@ BOUNDS = reticent.Bounds(x={"x0": (0, 1), "x1": (0, 1)}, y={"y": (-2, 2)})
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     """A look at some thousand records, once: times are not what is tested here."""
-    for name, value in {"_LEAST": 2**11, "_MOST": 2**12, "_PILOT": 2**9, "_REPEATS": 1}.items():
+    for name, value in {"_LEAST": 2**15, "_MOST": 2**15, "_PILOT": 2**9, "_REPEATS": 1}.items():
         monkeypatch.setattr(measured, name, value)
 
 
@@ -33,6 +33,7 @@ PLAIN = FitCost(
     rows=1000,
     source="parquet",
     once=2.0,
+    counted=False,
     counting_per_row=0.0,
     releases=(
         ReleaseCost("A", 3, readings=1, kept=0, once=0.5, per_row=0.01),
@@ -54,7 +55,7 @@ def test_a_cost_adds_up():
     # on a cluster all five releases of the second kind read
     assert PLAIN.seconds_on(1) == pytest.approx(once + 1000 * (0.01 + 5 * 0.1))
     assert PLAIN.seconds_on(10) == pytest.approx(once + 100 * (0.01 + 5 * 0.1))
-    counted = replace(PLAIN, counting_per_row=0.3)
+    counted = replace(PLAIN, counted=True, counting_per_row=0.3)
     assert counted.seconds == pytest.approx(PLAIN.seconds + 300)
     assert counted.readings == 4
     assert PLAIN.for_machines()["seconds"] == PLAIN.seconds
@@ -92,11 +93,11 @@ def test_rows_are_kept_as_a_fit_keeps_them():
 
 
 def test_more_records_take_longer_and_workers_share_them():
-    some, more = (fit_cost(gp(), rows) for rows in (10**8, 10**10))
+    some = fit_cost(gp(), 10**8)
+    more = replace(some, rows=10**10)
     assert more.seconds > 20 * some.seconds
-    assert more.bytes_read > 20 * some.bytes_read
+    assert more.bytes_read == 100 * some.bytes_read
     assert some.seconds > some.seconds_on(4) > some.seconds_on(64) > some.once
-    assert more.memory < 2 * some.memory + 2**26
 
 
 @pytest.mark.parametrize("source", ["memory", "parquet", "csv"])
@@ -105,7 +106,7 @@ def test_columns_of_all_kinds_in_all_sources(source):
     bounds = reticent.Bounds(x=kinds, y={"weight": (2, 150)})
     told = fit_cost(gp(bounds=bounds, stages=2, basis=5).set_params(kernel=None), 10**7, source)
     assert told.source == source
-    assert told.seconds > 0
+    assert told.seconds > 0.1
     assert 16 < told.row_bytes < 200
     steps = []
     mean = reticent.PrivateMean(bounds=reticent.Bounds(x={"age": (0, 110)}), epsilon=1, delta=0)
@@ -121,7 +122,7 @@ def test_columns_without_names():
 
 def test_people_are_counted_and_remembered():
     with_person = fit_cost(gp(person="patient"), 10**6, records_per_person=5)
-    assert with_person.counting_per_row > 0
+    assert with_person.counted
     assert with_person.readings == 2
     # an identifier of 16 bytes and a count for each of 200,000 people at the least
     assert with_person.person_bytes > 200_000 * 20

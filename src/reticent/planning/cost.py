@@ -106,9 +106,10 @@ class FitCost:
         Where they are: a key of ``SOURCES``.
     once : float
         Seconds of CPU for the prior and for what is learnt between releases.
+    counted : bool
+        Whether records or people are counted by a reading of their own.
     counting_per_row : float
-        Seconds of CPU for a record that is counted, or whose person is; 0 where the number is
-        known and nobody is counted.
+        Seconds of CPU of that reading for a record.
     releases : tuple of ReleaseCost
         One for each kind.
     row_bytes : float
@@ -124,6 +125,7 @@ class FitCost:
     rows: int
     source: str
     once: float
+    counted: bool
     counting_per_row: float
     releases: tuple[ReleaseCost, ...]
     row_bytes: float
@@ -158,7 +160,7 @@ class FitCost:
     @property
     def readings(self) -> int:
         """How often the source is read from end to end."""
-        return sum(one.readings for one in self.releases) + (self.counting_per_row > 0)
+        return sum(one.readings for one in self.releases) + self.counted
 
     @property
     def bytes_read(self) -> float:
@@ -377,7 +379,8 @@ def _composed(
     if person and rows > MOST_REMEMBERED:  # people are found again in each reading
         few.known_n = None
         many.known_n = None
-    if person or many.known_n is None:
+    counted = person or many.known_n is None
+    if counted:
         at_few, at_many = (_median(partial(_counting, sample, one)) for one in (few, many))
         counting = max(0.0, at_many - at_few) / some
     if person:
@@ -392,6 +395,7 @@ def _composed(
         rows,
         sample.kind,
         once,
+        counted,
         counting,
         tuple(found),
         sample.row_bytes,

@@ -180,7 +180,7 @@ COST = ("plan", "--x", "age=0:110", "--y", "weight=2:150", "--rows", "1e9", "--b
 
 @pytest.fixture
 def _quick_look(monkeypatch):
-    for name, value in {"_LEAST": 2**11, "_MOST": 2**12, "_REPEATS": 1}.items():
+    for name, value in {"_LEAST": 2**14, "_MOST": 2**14, "_REPEATS": 1}.items():
         monkeypatch.setattr(f"reticent.planning.cost.{name}", value)
 
 
