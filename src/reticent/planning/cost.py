@@ -14,7 +14,6 @@ What is measured is CPU time, of all threads, which is wall time on one idle cor
 are kept after the first reading (`feature_cache`), later stages take less for a record.
 """
 
-import math
 import statistics
 import time
 import tracemalloc
@@ -27,20 +26,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from reticent.errors import BadInput
 from reticent.models.base import PrivateEstimator
+from reticent.planning.sample_tables import SOURCES, made_up_source, most_of_arrow
 from reticent.planning.synthetic_records import MadeUp, MadeUpCurator, inputs
 from reticent.privacy.accounting.events import Gaussian, Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Release
 from reticent.privacy.people.person_counts import MOST_REMEMBERED
-from reticent.privacy.sources.base import Source, scan
+from reticent.privacy.sources.base import Source
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.statistics.feature_cache import CACHE_BYTES
@@ -51,7 +48,6 @@ __all__ = ["SOURCES", "FitCost", "ReleaseCost", "fit_cost"]
 
 Array = NDArray[np.float64]
 
-SOURCES = ("memory", "parquet", "csv")
 _PERSON = "person"
 _FEW = 512  # made-up records that moments are of
 _TINY = 64  # records of a release that is all noise
@@ -301,44 +297,13 @@ class _Sample:
 
     def source(self, rows: int, folder: Path) -> Source:
         """So many records: in memory, or in a file of their own."""
-        bounds = self.model.bounds
-        random = np.random.default_rng([_SEED, rows])
-        kinds = list(bounds.x_kinds)
-        if self.model._targets:
-            kinds += list(bounds.y_kinds)
-        names = [*(bounds.x_names or ()), *(bounds.y_names or ())]
-        if not names:
-            names = [f"column {place}" for place in range(len(kinds))]
-        columns: dict[str, Any] = {}
-        for name, kind in zip(names, kinds, strict=False):
-            low, high = kind.range
-            codes = random.uniform(low, high, rows)
-            if kind.levels is not None or kind.cells is not None:
-                codes = np.clip(np.round(codes), math.ceil(low), math.floor(high))
-            values: Any = codes
-            if kind.name not in ("number", "cyclic"):
-                values = kind.values(codes)
-            columns[name] = pa.array(values)
+        people = None
         if self.model.person is not None:
-            people = max(1, rows // self.records_per_person)
-            columns[_PERSON] = pa.array(random.integers(0, people, rows))
-        table = pa.table(columns)
-        if self.kind == "memory":
-            self.row_bytes = table.nbytes / rows
-            if bounds.x_names is None and self.model.person is None:
-                cells = [column.to_numpy() for column in table.columns]
-                X = np.column_stack(cells[: len(bounds.x)])
-                if len(cells) == len(bounds.x):
-                    return scan(X)
-                return scan(X, y=np.column_stack(cells[len(bounds.x) :]))
-            return scan(table)
-        path = folder / f"{rows}.{self.kind}"
-        if self.kind == "parquet":
-            pq.write_table(table, path)
-        else:
-            pyarrow.csv.write_csv(table, path)
-        self.row_bytes = path.stat().st_size / rows
-        return scan(path)
+            people = (_PERSON, max(1, rows // self.records_per_person))
+        made, self.row_bytes = made_up_source(
+            self.model.bounds, self.kind, rows, folder, targets=self.model._targets, people=people
+        )
+        return made
 
     def curator(self, source: Source, releases: int) -> Curator:
         """A curator of them, with so many releases."""
@@ -509,7 +474,7 @@ def _held(work: Callable[[], object]) -> float:
         tracemalloc.reset_peak()
         work()
         _, most = tracemalloc.get_traced_memory()
-    return float(most - before + pa.default_memory_pool().max_memory())
+    return float(most - before + most_of_arrow())
 
 
 @contextmanager
