@@ -43,6 +43,9 @@ class MixtureMomentSettings:
         Largest such factor.
     grid_starts, grid_steps : int
         Starts of EM on the counts of a grid, and its steps.
+    patience : int
+        Numbers of components, one after the other, that are worse than the best so far, after which
+        more are not tried.
     min_component_fraction : float
         Fraction of an average component's records below which a component is left as it is.
     """
@@ -54,6 +57,7 @@ class MixtureMomentSettings:
     max_variance_factor: float = 5.0
     grid_starts: int = 8
     grid_steps: int = 60
+    patience: int = 2
     min_component_fraction: float = 1e-3
 
 

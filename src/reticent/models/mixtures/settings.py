@@ -64,7 +64,7 @@ class MixtureSettings:
     """Second moments have four times the weight of sums: 22 % less noise than balanced weights."""
     certain_centres: MixtureSchedule = MixtureSchedule(1, (8, 12), 92, (1, 4, 32))
     """Where centres are certain, most is spent on covariances. Both schedules spend as much."""
-    certain_centre_sd: float = 0.03
+    certain_centre_sd: float = 0.06
     """How far noise may move a centre in one step for centres to count as certain."""
 
     # Pooled normal distribution
@@ -94,6 +94,13 @@ class MixtureSettings:
     centre_steps: tuple[int, int] = (14, 6)
     """Steps before and after centres are merged. The first ones assign each record to its nearest
     centre: soft assignments draw random centres together to one point."""
+    visible_centre: float = 2.0
+    """Standard deviations of its noise that the number of records nearest to a centre must exceed,
+    else it is put beside the centre with most records,"""
+    splitting_steps: int = 9
+    """in so many first steps."""
+    split_distance: float = 0.25
+    """How far both are moved apart, in standard deviations of all records."""
     directions_per_component: float = 1.5
     """Leading directions in which centres search, at least two."""
     least_count: float = 4.0
@@ -106,9 +113,18 @@ class MixtureSettings:
     single_look_noise: float = 1.0
     """Noise in the eigenvalues of a component's covariance, relative to them, above which all that
     is left is spent on one look."""
+    hopeless_noise: float = 3.0
+    """The same noise, above which components have one covariance."""
     converging_noise: float = 0.15
     """The same noise, with which one more step of EM is worth its share of the budget."""
     most_components: int = 200
+    free_components: tuple[int, int] = (3, 10)
+    """How many are sought where none are asked for: at least, if the budget carries them, and at
+    the most; they are joined afterwards,"""
+    free_centre_sd: float = 0.05
+    """and must be found: so far may noise move a centre in one step, before fewer are sought."""
+    question: int = 1
+    """Budget shares for each question how many there are, which the last stage has less."""
     most_covariance_numbers: int = 5 * 10**6
 
     # Histogram, in one or two dimensions
