@@ -23,9 +23,9 @@ if (
 ):  # so do shells that start tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    # tests run in parallel; threads inside each would only wait
-    os.environ.setdefault(_name, "1")
+# tests run in parallel; threads inside each would only wait
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
