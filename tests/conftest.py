@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from reticent.cli.demo_data import people, write_csv
 from reticent.cli.main import app
 from reticent.privacy.sources import parquet
-from tests.support.serving import Started
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -64,6 +63,7 @@ def elsewhere(starter, tmp_path):
 
     It is forked from `starter`, for importing takes longest.
     """
+    from tests.support.serving import Started  # the service, which few tests need
 
     def call(code):
         out = tmp_path / "elsewhere.out"
