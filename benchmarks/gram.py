@@ -1,8 +1,9 @@
 """How fast are exact Gram sums? `python benchmarks/gram.py [--quick]`
 
-Everything is timed in one run, by turns, so that the ratios mean something on a shared machine:
+Everything is timed in one run, by turns, in CPU seconds of one thread, so that the ratios mean
+something on a shared machine:
 
-    peak          dgemm on 2048 × 2048 matrices, all cores: what this machine can do
+    peak          dgemm on 2048 × 2048 matrices: what a core of this machine can do
     XᵀX           NumPy's float product alone, with no bound on any record
     float         the same statistic in plain NumPy: clip to the bounds, scale, clip the norm,
                   multiply; not exact, not private
@@ -16,6 +17,7 @@ Everything is timed in one run, by turns, so that the ratios mean something on a
 
 import argparse
 import math
+import os
 import time
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
 
 from reticent import Bounds, Gram, scan
 from reticent.privacy.record_sum import BlockSum
@@ -86,11 +89,11 @@ class RBF(Gram):
         return rows
 
 
-def exact(X, statistic, bounds, threads=2):
+def exact(X, statistic, bounds):
     source = scan(X)
     resolved, fields = bounds.resolve(source, targets=False)
     return source.total(
-        fields, BlockSum(enforce(statistic), resolved), rows=statistic.block_rows, threads=threads
+        fields, BlockSum(enforce(statistic), resolved), rows=statistic.block_rows, threads=1
     ).integers()
 
 
@@ -111,13 +114,13 @@ def sklearn_rbf(X, centres, length):
 
 
 def by_turns(tasks, repeats):
-    """Best time of each task, all tasks taking turns."""
+    """Least CPU seconds of each task, all tasks taking turns."""
     best = dict.fromkeys(tasks, math.inf)
     for _ in range(repeats):
         for name, task in tasks.items():
-            start = time.perf_counter()
+            start = time.process_time()
             task()
-            best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], time.process_time() - start)
     return best
 
 
@@ -147,15 +150,16 @@ def main():
             ),
             "exact RBF": lambda few=few, kernel=kernel: exact(few, kernel, bounds),
         }
-        best = by_turns(tasks, 2 if quick else 4)
+        with threadpool_limits(1):
+            best = by_turns(tasks, 2 if quick else 4)
         peak = 2 * side**3 / best["peak"] / 1e9
         error = np.abs(
             exact(few, kernel, bounds).astype(float) * 4.0**-kernel.bits / n
             - sklearn_rbf(few, kernel.centres, kernel.length) / n
         )
         print(
-            f"n = {n:,}, m = {m}   (dgemm peak {peak:.0f} GFlop/s; RBF "
-            f"features agree to {error.max():.1e})"
+            f"n = {n:,}, m = {m}   (dgemm peak of a core {peak:.0f} GFlop/s; RBF "
+            f"features agree to {error.max():.1e}; load {os.getloadavg()[0]:.1f})"
         )
         for name, seconds in best.items():
             if name != "peak":

@@ -36,6 +36,8 @@ _BATCH_ROWS = 4096
 _TENTHS = 10
 _TAIL = 0.9  # of the values in one tenth of the range: a long tail
 _OFTEN = 5  # times that a code occurs
+_FEW_PEOPLE = 20  # with many records each: rather groups, such as wards, than people
+_MANY_RECORDS = 50  # of a person on average, where there are few people
 _NOT_THERE = frozenset(
     b"na nan n/a n.a. #n/a null none nil missing unknown . - -- ? <na> nd".split()
 )
@@ -257,6 +259,11 @@ def _people_hints(counts: Sequence[int], codes: Sequence[tuple[str, int]]) -> li
     ]
     if len(counts) == 1:
         hints.append("all records are of one person: is it the right column?")
+    elif counts and len(counts) <= _FEW_PEOPLE and sum(counts) >= _MANY_RECORDS * len(counts):
+        hints.append(
+            f"only {len(counts)} people, with {sum(counts) // len(counts):,} records each on "
+            "average: is it the right column?"
+        )
     elif counts and max(counts) == 1:
         hints.append(
             "nobody has more than one record: people and records are the same here, if this is the "
@@ -492,13 +499,16 @@ class _Tally:
             hints.append(looks)
         for level, meant in self._respelt(ordered, dialect):
             hints.append(f"{level!r} is not listed, {meant!r} is: spelled otherwise?")
+        hints += self._torn(ordered, dialect)
         others = self._other_words(ordered, dialect)
         if others:
             hints.append(others)
         if self._kind.levels is not None and found.cells > found.missing:
             never = [level for level, count in found.levels.items() if not count]
             if never:
-                shown = ", ".join(never[:_SHOWN]) + ("…" if len(never) > _SHOWN else "")
+                shown = ", ".join(f"{level!r}" for level in never[:_SHOWN]) + (
+                    "…" if len(never) > _SHOWN else ""
+                )
                 hints.append(f"never occurs: {shown}")
         for value, count in self._codes.most_common():
             low, high = self._kind.range
@@ -520,6 +530,7 @@ class _Tally:
         """What most cells that could not be read look like."""
         if self._kind.levels is not None:
             return None
+        found = self.found
         texts = [(cell, count) for cell, count in ordered if isinstance(cell, bytes)]
         texts += [(cell.encode(), count) for cell, count in ordered if isinstance(cell, str)]
         whole = sum(count for _, count in texts)
@@ -532,6 +543,11 @@ class _Tally:
             return None
         if most(_ISO):
             return "looks like dates: give it as one, for example visit=2019-01-01:2024-12-31"
+        if isinstance(self._kind, Date) and self._mostly_read():
+            return (
+                f"{found.unreadable:,} cells are written in another way than the others, which are "
+                "read: a format is for a whole column. Write all in one way before a fit"
+            )
         if most(_POINTED):
             return f"looks like dates, day.month.year: {_format_advice('%d.%m.%Y')}"
         if most(_SLASHED):
@@ -539,6 +555,8 @@ class _Tally:
         if self._numeric and most(_THOUSANDS) and dialect.decimal != b",":
             return "looks like thousands with a sign between them: write 1000, not 1,000"
         if self._numeric and most(_DECIMAL_COMMA):
+            if self._mostly_read() or dialect.separator == b",":
+                return "looks like decimal commas: write these numbers with a point before a fit"
             return "looks like decimal commas: --decimal ,"
         if self._numeric and most(_WITH_UNIT):
             return "looks like numbers with a unit or a sign: leave these out, 72 in place of 72 kg"
@@ -549,6 +567,11 @@ class _Tally:
         if isinstance(self._kind, Whole):
             return "not whole: give it as a plain range, LOW:HIGH"
         return None
+
+    def _mostly_read(self) -> bool:
+        """Whether more cells are read than not, so that advice on the rest must not undo that."""
+        found = self.found
+        return found.cells - found.missing > found.unreadable
 
     def _other_words(self, ordered: Sequence[tuple[Any, int]], dialect: Dialect) -> str | None:
         """What to do where most words are others than those that were listed."""
@@ -569,6 +592,20 @@ class _Tally:
             "most cells are words that are not listed: another spelling, another code list, or "
             "another column? List all that can occur, from the study's codebook"
         )
+
+    def _torn(self, ordered: Sequence[tuple[Any, int]], dialect: Dialect) -> list[str]:
+        """Hints at words with a comma in them that were listed without quotes."""
+        hints = []
+        levels = frozenset(self._kind.levels or ())
+        for cell, _ in ordered[:_SHOWN]:
+            text = _text(cell, dialect)
+            parts = [part.strip() for part in text.split(",")]
+            if len(parts) > 1 and levels.issuperset(parts):
+                hints.append(
+                    f"{text!r} is one word here, and was listed as {len(parts)}: write it in "
+                    f"double quotes, '{self.found.name}=…,\"{text}\",…', or list it in a codebook"
+                )
+        return hints
 
     def _respelt(
         self, ordered: Sequence[tuple[Any, int]], dialect: Dialect

@@ -29,7 +29,7 @@ RELEASED = {
     "groups": (reticent.PrivateTable(mean=[0], bounds=BOX, **PROMISE), [("GroupSums", 1)]),
     "components, noise": (
         reticent.PCA(1, bounds=BOX, epsilon=0.05, delta=1e-6),
-        [("ColumnMoments", 4), ("ScaledGram", 4)],
+        [("ResidualMoments", 1), ("ScaledGram", 7)],
     ),
     "components": (
         reticent.PCA(1, bounds=BOX, **MUCH),

@@ -176,3 +176,40 @@ def test_texts_that_are_none_are_refused_before_anything_is_read(about):
         checked_about(about)
     with pytest.raises(BadInput, match="about"):
         histogram(None, about=about)
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ({}, "A count times 2 is a sum of weights."),
+        ({"person": "id"}, "A count times 2 is a sum of people's mean weights."),
+        (
+            {"person": "id", "contribution": 3},
+            "A count times 6 is a sum of weights, in which people with more than 3 records",
+        ),
+    ],
+)
+def test_it_says_what_counts_of_weights_are(unit, words):
+    assert words in " ".join(weighting_words(PrivacyUnit(weight="w", weight_bound=2, **unit)))
+
+
+def test_a_count_times_the_bound_is_the_sum_of_weights():
+    records = visits().assign(w=0.5)
+    sizes = records.groupby("id").size()
+    bounds = reticent.Bounds(x={"age": (0, 100)})
+    for unit, times, truth in (
+        ({}, 2, 0.5 * len(records)),
+        ({"person": "id"}, 2, 0.5 * len(sizes)),
+        ({"person": "id", "contribution": 3}, 6, 0.5 * np.minimum(sizes, 3).sum()),
+    ):
+        model = reticent.PrivateHistogram(
+            bounds=bounds, epsilon=1e6, delta=1e-6, weight="w", weight_bound=2, bins=2, **unit
+        ).fit(records)
+        assert times * model.counts_[0].sum() == pytest.approx(truth, rel=1e-3)
+
+
+@pytest.mark.parametrize(("people", "said"), [(3, True), (21, False)])
+def test_a_column_of_hardly_any_people_is_told(people, said):
+    found = notes(histogram(visits(people=people), person="id"))
+    told = any(f"only {people} people in 'id'. Is it the column" in note for note in found)
+    assert told == said

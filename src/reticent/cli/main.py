@@ -235,6 +235,11 @@ app.command(
         "    --epsilon 1 --delta 1e-6 --out labels.reticent",
         "reticent fit classifier patients.csv --x age=0:110 --x height=40:220 \\",
         "    --classes ill=no,yes --epsilon 1 --delta 1e-6 --out ill.reticent",
+        "reticent fit table visits.csv --by 'ward=eyes,\"ear, nose, throat\"' \\",
+        "    --mean stay=0:60 --rate died --person patient_id \\",
+        "    --epsilon 1 --delta 1e-6 --out wards.reticent",
+        "zcat patients.csv.gz | reticent fit mean - --x age=0:110 \\",
+        "    --epsilon 1 --delta 1e-6 --out ages.reticent",
     ),
 )(guarded(fit_command))
 

@@ -55,7 +55,8 @@ Records = Annotated[
         metavar="DATA",
         help="A CSV, Parquet or Excel file, a folder or a pattern ('2024-*.parquet') of them, or "
         "the address of a database (postgresql://user@host/clinic, sqlite:///clinic.db, "
-        "duckdb:///clinic.db) with --table or --query.",
+        "duckdb:///clinic.db) with --table or --query. Also .csv.gz and .csv.zst, s3://, gs:// and "
+        "hdfs:// addresses, and - for standard input.",
     ),
 ]
 ModelFile = Annotated[

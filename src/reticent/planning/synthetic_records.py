@@ -34,7 +34,16 @@ from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.statistics.feature_cache import FeatureCache
 
-__all__ = ["CodedRecords", "MadeUp", "coded", "evenly", "fit_made_up", "inputs", "records"]
+__all__ = [
+    "CodedRecords",
+    "MadeUp",
+    "MadeUpCurator",
+    "coded",
+    "evenly",
+    "fit_made_up",
+    "inputs",
+    "records",
+]
 
 Array = NDArray[np.float64]
 Random = np.random.Generator
@@ -163,12 +172,12 @@ class MadeUp:
     """
 
     X: Array
-    y: Array
+    y: Array | None
     n: int
     weight: float = 1.0
 
 
-class _Curator:
+class MadeUpCurator:
     """Oracle that answers like a `Curator` of the n records for which made-up ones stand.
 
     With noise of the same scale.
@@ -264,7 +273,7 @@ def fit_made_up(
     copy = clone(model).set_params(
         epsilon=epsilon, ledger=None, dataset=None, random_state=0, **other
     )
-    curator = _Curator(data, bounds, copy._event(), copy._privacy_unit(), seed)
+    curator = MadeUpCurator(data, bounds, copy._event(), copy._privacy_unit(), seed)
     with one_blas_thread():
         copy._learn_prepared(curator, PreparedPrior(priors))
     return copy._fitted(curator.releases)

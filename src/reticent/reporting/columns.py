@@ -12,7 +12,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import MISSING_LEVEL, MissingIndicator, Ordered, YesNo
-from reticent.reporting.formatting import format_in_range, format_number, printable
+from reticent.reporting.formatting import format_in_range, format_number, printable, quoted_word
 
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
@@ -169,7 +169,8 @@ class Column:
             between = ", "
             if isinstance(kind, Ordered):
                 between = " < "
-            words = [printable(level) for level in kind.levels]
+            sign = between.strip()
+            words = [quoted_word(printable(level), sign) for level in kind.levels]
             if kind.keep_missing:
                 words = words[:-1]
             if len(words) > _MOST_LISTED:

@@ -15,6 +15,7 @@ __all__ = [
     "format_with_error",
     "join_names",
     "printable",
+    "quoted_word",
     "signature_statement",
     "truncate_name",
 ]
@@ -28,6 +29,14 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def printable(text: str) -> str:
     """Without control characters, which could talk to a terminal or turn a line around."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def quoted_word(word: str, between: str = ",") -> str:
+    """Write a word as the command line takes it: in quotes if it holds what separates words."""
+    if between in word or '"' in word:
+        doubled = word.replace('"', '""')
+        return f'"{doubled}"'
+    return word
 
 
 def truncate_name(name: str, most: int = _MOST_LETTERS) -> str:

@@ -124,13 +124,27 @@ def weighting_words(unit: "PrivacyUnit") -> list[str]:
             f"bound: a weight of {bound} or more counts as one, and one that is missing or "
             "negative does not count."
         )
+        words.append(_counts_of_weights(unit, unit.weight_bound))
     return words
+
+
+def _counts_of_weights(unit: "PrivacyUnit", bound: float) -> str:
+    """What a count is in the unit of the weights."""
+    if unit.person is None:
+        return f"A count times {format_short(bound)} is a sum of weights."
+    c = unit.contribution
+    if c == 1:
+        return f"A count times {format_short(bound)} is a sum of people's mean weights."
+    return (
+        f"A count times {format_short(c * bound)} is a sum of weights, in which people with more "
+        f"than {c} records have {c} times their mean weight."
+    )
 
 
 def _counts_of_people(unit: "PrivacyUnit") -> str:
     """What a count is a number of, where all records of a person are protected together."""
     c = unit.contribution
-    if c > 1:
+    if c > 1 and unit.weight is None:
         return f"A weight of one in a count stands for {c} records of one person."
     if unit.weight is not None:
         return "A person with records in several groups counts in parts."

@@ -25,6 +25,7 @@ _FEW_COMPLETE = 0.2  # share of the records: below it nothing else matters
 _NEARLY_ALL_COMPLETE = 0.98  # share of the records: above it nothing is said
 _NEARLY_ALL_IN_ONE = 0.97  # of the records in one bin
 _NEARLY_ALL_ONE_WORD = 0.995
+_FEW_PEOPLE = 20  # of which a release says next to nothing, whatever the budget
 _LEAST_BINS = 4  # of numbers, for one bin to say something
 _MOST_NAMED = 5  # columns
 _CHECK_LABELS = "Compare the spelling and capitals of the classes with the file, too."
@@ -38,20 +39,26 @@ _CHECK = "Compare ranges, units, levels, decimal signs and missing codes with th
 def notes(model: "PrivateEstimator") -> list[str]:
     """Give what looks wrong about how records were read, by the releases alone.
 
-    A column of people in which there is one; how many records are complete, where that is clearly
-    not all of them; and columns of which nearly all records lie in one bin.
+    A column of people in which there are hardly any; how many records are complete, where that is
+    clearly not all of them; and columns of which nearly all records lie in one bin.
     """
     found = unwrap_search(model)
     if not hasattr(found, "releases_"):
         return []
-    return [*_one_person(found), *_incomplete(found), *_one_bin(found)]
+    return [*_few_people(found), *_incomplete(found), *_one_bin(found)]
 
 
-def _one_person(model: "PrivateEstimator") -> list[str]:
-    """Say so if a column of people has the same value everywhere; their number is public."""
+def _few_people(model: "PrivateEstimator") -> list[str]:
+    """Say so if a column of people has one value, or a few; their number is public."""
     first = model.releases_[0]
-    if first.unit.person is None or not first.unit.number_is_public or first.n > 1:
+    if first.unit.person is None or not first.unit.number_is_public or first.n > _FEW_PEOPLE:
         return []
+    if first.n > 1:
+        return [
+            f"there are only {first.n} people in {printable(first.unit.person)!r}. Is it the "
+            "column that says whose a record is? A column of groups, such as wards, protects "
+            "groups, and leaves nothing but noise."
+        ]
     return [
         f"all records are of one person in {printable(first.unit.person)!r}, so that the results "
         "are noise alone. Is it the column that says whose a record is?"

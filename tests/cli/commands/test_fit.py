@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import reticent
 from reticent.cli.columns import parse_columns
 from reticent.cli.commands.fit import MODEL_OPTIONS
+from reticent.cli.main import app
 from reticent.cli.model_words import MODEL_WORDS
 from reticent.errors import ReticentError
 from reticent.files.output import page_of
@@ -76,18 +78,27 @@ def test_the_example_of_the_help_works_as_it_stands(run, people_csv, tmp_path, m
     Path("staff.csv").write_text(
         "\n".join(["age,salary", *(f"{20 + i % 40},{30_000 + 500 * i}" for i in range(60))])
     )
+    visits = [f'{i // 2},"ear, nose, throat",7,no' for i in range(60)]
+    Path("visits.csv").write_text("\n".join(["patient_id,ward,stay,died", *visits]))
     text = run("fit", "--help").out.partition("Example:\n")[2].replace("\\\n", " ")
-    commands = [shlex.split(line)[1:] for line in text.strip().split("\n")]
+    lines = text.strip().split("\n")
+    piped = lines.pop()
+    assert piped.split()[:6] == ["zcat", "patients.csv.gz", "|", "reticent", "fit", "mean"]
+    commands = [shlex.split(line)[1:] for line in lines]
     assert [command[:2] for command in commands] == [
         ["ledger", "open"],
         ["fit", "mean"],
         ["fit", "gp"],
         ["fit", "gp-labels"],
         ["fit", "classifier"],
+        ["fit", "table"],
     ]
     for command in commands:
         answer = run(*command)
         assert answer.code == 0, answer.err
+    after_pipe = shlex.split(piped.partition("| reticent ")[2])
+    answer = CliRunner().invoke(app, after_pipe, input=people_csv.read_text())
+    assert answer.exit_code == 0, answer.output
 
 
 @pytest.mark.parametrize("command", ["fit", "inspect"])

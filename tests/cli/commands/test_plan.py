@@ -173,3 +173,44 @@ def test_odd_names_of_columns_are_quoted_for_the_shell(run):
         "reticent fit gp FILE --x 'Hours/week (avg.)=0:80' --y weight=2:150 --epsilon "
         in answer.out
     )
+
+
+COST = ("plan", "--x", "age=0:110", "--y", "weight=2:150", "--rows", "1e9", "--basis", "5,8")
+
+
+@pytest.fixture
+def _quick_look(monkeypatch):
+    for name, value in {"_LEAST": 2**14, "_MOST": 2**14, "_REPEATS": 1}.items():
+        monkeypatch.setattr(f"reticent.planning.cost.{name}", value)
+
+
+@pytest.mark.usefixtures("_quick_look")
+def test_the_command_says_how_long_a_fit_takes(run):
+    answer = run(*COST, "--workers", "8,64")
+    assert answer.code == 0, answer.err
+    text = " ".join(answer.out.split())
+    assert says(text, "1,000,000,000 records in Parquet files", "24 releases", "8 workers")
+    rows = [line.split() for line in answer.out.split("\n") if line[:1] == " "]
+    assert [row[:2] for row in rows if row and row[0] in "58"] == [["5", "24"], ["8", "24"]]
+    assert "No record was read, nothing was charged." in text
+    found = json.loads(run(*COST, "--source", "memory", "--json").out)["costs"]
+    assert [one["rows"] for one in found] == [10**9, 10**9]
+    assert found[0]["seconds"] > 60
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--n", 5), "ask one after the other"),
+        (("--error", 1), "ask one after the other"),
+        (("--rows", "1,2"), "one whole number"),
+        (("--rows", "many"), "positive numbers"),
+        (("--source", "paper"), "--source is memory, parquet or csv"),
+        (("--workers", "0"), "--workers takes"),
+    ],
+)
+def test_questions_about_time_that_make_no_sense(run, given, words):
+    refused = run(*COST, *given)
+    assert refused.code == 2
+    assert words in " ".join(refused.err.split())
+    assert "--workers goes with --rows" in " ".join(run(*ASK, "--workers", "8").err.split())

@@ -105,6 +105,17 @@ def test_inspect_and_report_show_parts(folder):
     assert says(page, "mixture", "each column")
 
 
+def test_without_a_number_of_components_it_is_chosen_and_said(folder):
+    out = folder / "free.reticent"
+    columns = ("--x", "age=0:100", "--x", "height=50:200")
+    promise = ("--epsilon", 3, "--delta", 1e-6, "--out", out)
+    done = run("fit", "mixture", folder / "p.csv", *columns, *promise)
+    assert done.exit_code == 0, done.output
+    assert says(done.output, "chosen from the releases", "cost in privacy: 2")
+    assert run("report", out, "--out", folder / "free.html").exit_code == 0
+    assert says((folder / "free.html").read_text(), "chosen from the releases")
+
+
 @pytest.mark.parametrize("columns", [1, 3])
 def test_densities_and_ellipses_are_drawn(columns):
     data = np.random.default_rng(1).normal(size=(500, columns))

@@ -123,3 +123,49 @@ def test_words_are_not_cut_in_two_on_a_narrow_screen(run, tmp_path, monkeypatch)
     words = answer.out.replace(",", " ").split()
     for word in ("anglais", "fran\u00e7ais", "allemand", "portugais"):
         assert word in words
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """A file that is written in one way, but for a few cells."""
+    lines = ["id,group,ward,visit,dose"]
+    for i in range(300):
+        ward = '"ear, nose"' if i % 3 == 0 else "eyes"
+        visit = "05.03.2020" if i % 30 == 0 else f"2020-03-{1 + i % 28:02}"
+        dose = '"1,5"' if i % 30 == 1 else "1.5"
+        lines.append(f"p{i},{'AB'[i % 2]},{ward},{visit},{dose}")
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_advice_on_a_few_cells_does_not_spoil_the_others(run, odd):
+    columns = ("--x", "visit=2020-01-01:2020-12-31", "--x", "dose=0:10")
+    text = said(run("check", odd, *columns))
+    assert "10 cells are written in another way than the others, which are read" in text
+    assert "give the format" not in text
+    assert "looks like decimal commas: write these numbers with a point before a fit" in text
+    assert "--decimal" not in text
+
+
+def test_commas_in_a_file_of_commas_are_no_decimal_sign(run, tmp_path):
+    (tmp_path / "c.csv").write_text('a,b\n"1,5",2\n"2,5",3\n')
+    text = said(run("check", tmp_path / "c.csv", "--x", "a=0:5"))
+    assert "looks like decimal commas: write these numbers with a point" in text
+    (tmp_path / "s.csv").write_text("a|b\n1,5|2\n2,5|3\n")
+    text = said(run("check", tmp_path / "s.csv", "--x", "a=0:5"))
+    assert "looks like decimal commas: --decimal ," in text
+
+
+def test_a_word_with_a_comma_stands_in_quotes(run, odd):
+    text = said(run("check", odd, "--x", "ward=ear, nose,eyes"))
+    assert "'ear, nose' is one word here, and was listed as 2: write it in double quotes" in text
+    assert "never occurs: 'ear', 'nose'" in text
+    text = said(run("check", odd, "--x", 'ward="ear, nose",eyes'))
+    assert 'words "ear, nose", eyes' in text
+    assert "was listed as" not in text
+
+
+def test_a_column_of_groups_is_not_taken_for_people_without_a_word(run, odd):
+    text = said(run("check", odd, "--x", "dose=0:10", "--person", "group"))
+    assert "Only 2 people, with 150 records each on average: is it the right column?" in text

@@ -137,12 +137,12 @@ def test_a_mixture_is_found_in_a_noisy_histogram():
     x = np.concatenate([rng.normal(-1.5, 0.5, 6000), rng.normal(1.0, 0.7, 4000)])
     counts, edges = np.histogram(x, bins=64, range=(-4, 4))
     points = ((edges[1:] + edges[:-1]) / 2)[:, None]
-    found = grid_mixture(points, counts + rng.normal(0, 15, 64), 0.125, 2)
+    found = grid_mixture(points, counts + rng.normal(0, 15, 64), 0.125, 2, 15.0)
     order = np.argsort(found.means[:, 0])
     assert found.means[order, 0] == pytest.approx([-1.5, 1.0], abs=0.1)
     assert found.weights[order] == pytest.approx([0.6, 0.4], abs=0.04)
     assert np.sqrt(found.covariances[order, 0, 0]) == pytest.approx([0.5, 0.7], abs=0.1)
-    empty = grid_mixture(points, np.full(64, -1.0), 0.125, 3)
+    empty = grid_mixture(points, np.full(64, -1.0), 0.125, 3, 15.0)
     assert np.isfinite(empty.score(points)).all()
 
 
@@ -307,7 +307,7 @@ def test_cells_stand_for_places_within_them():
     points = np.arange(-2.0, 3.0)[:, None]
 
     def fitted(*counts):
-        return grid_mixture(points, np.array(counts), 1.0, 1, starts=2, steps=3)
+        return grid_mixture(points, np.array(counts), 1.0, 1, 1.0, starts=2, steps=3)
 
     one = fitted(0.0, 0, 100, 0, 0)
     wide = fitted(10.0, 20, 40, 20, 10)

@@ -279,3 +279,19 @@ def test_shares_of_moments_and_correlations_are_what_was_paid_for(releases, n, s
     assert names == ("ColumnMoments",) * (half if staged else 1) + ("ScaledGram",)
     assert np.isfinite(found.correlation).all()
     assert (found.scale > 0).all()
+
+
+@pytest.mark.parametrize("releases", [4, 7, 8])
+@pytest.mark.parametrize(("n", "centred"), [(5, False), (10**6, True)])
+@pytest.mark.parametrize("norm", [None, 1.0])
+def test_shares_of_looks_on_one_scale_are_what_was_paid_for(releases, n, centred, norm):
+    """One look where noise hides the mean, else about a third; the rest for one Gram matrix."""
+    oracle = Counting(n, 3, norm)
+    found = fit_covariance(oracle, 3.0, releases, hidden_variances=0.0)
+    names, times, _ = zip(*oracle.asked, strict=True)
+    looks = {4: 1, 7: 2, 8: 3}[releases] if centred else 1
+    assert times == (1,) * looks + (releases - looks,)
+    assert names == ("ResidualMoments",) * looks + ("ScaledGram",)
+    assert np.linalg.eigvalsh(found.covariance).min() > 0
+    assert (found.scale > 0).all()
+    assert (found.mean_sd > 0).all()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import softmax
+from sklearn.base import clone
 
 import reticent
 from reticent.privacy.row_maps.mixture_moments import _chances
@@ -413,3 +414,70 @@ def test_a_mixture_that_misses_a_tail_loses_against_one_normal_distribution():
     three = reticent.GaussianMixture(3, random_state=0, **given).fit(X)
     one = reticent.GaussianMixture(1, random_state=0, **given).fit(X)
     assert three.score(X) > one.score(X) - 0.1
+
+
+def heaps(centres, n=6000, seed=0, sd=0.8):
+    """Round heaps at these centres (K, d), of equal sizes."""
+    rng = np.random.default_rng(seed)
+    centres = np.asarray(centres, dtype=float)
+    places = centres[rng.integers(len(centres), size=n)]
+    return places + sd * rng.normal(size=places.shape)
+
+
+CENTRES = {
+    "one column": [[-6.0], [0.0], [6.0]],
+    "two columns": [[-5, -5], [0, 4], [5, -3], [6, 6]],
+    "three columns": [[-5, 0, 0], [5, 0, 0], [0, 6, 3]],
+}
+
+
+@pytest.mark.parametrize("columns", CENTRES)
+def test_how_many_components_there_are_is_found_from_releases(columns):
+    centres = CENTRES[columns]
+    data, new = heaps(centres), heaps(centres, seed=99)
+    found = model(None, 1.0).fit(data)
+    assert found.n_components is None
+    assert len(centres) <= found.n_components_ <= len(centres) + 1
+    assert found.score(new) > model(len(centres), 1.0).fit(data).score(new) - 0.05
+    for centre in centres:
+        assert np.linalg.norm(found.means_ - centre, axis=1).min() < 0.5
+    paid = found.releases_[0].event.count
+    assert sum(release.shares_spent for release in found.releases_) <= paid
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+def test_one_heap_is_told_as_well_where_no_number_was_asked_for(d):
+    one = np.zeros((1, d))
+    data, new = heaps(one, seed=d), heaps(one, seed=99)
+    found = model(None, 1.0).fit(data)
+    assert found.n_components_ <= 3
+    assert found.score(new) > model(1, 1.0).fit(data).score(new) - 0.05
+
+
+def test_a_chosen_number_is_rebuilt_bit_for_bit_and_cloned(tmp_path):
+    found = model(None, 1.0).fit(heaps(CENTRES["three columns"]))
+    assert clone(found).get_params()["n_components"] is None
+    found.save(tmp_path / "m")
+    again = reticent.GaussianMixture.from_releases(found.releases_, **found.get_params(deep=False))
+    for other in (again, reticent.load(tmp_path / "m")):
+        assert other.n_components is None
+        assert np.array_equal(other.means_, found.means_)
+        assert np.array_equal(other.covariances_, found.covariances_)
+
+
+def test_a_chosen_number_has_the_type_of_covariance_asked_for():
+    found = model(None, 1.0, covariance_type="tied").fit(heaps(CENTRES["three columns"]))
+    assert found.n_components_ == 3
+    assert found.covariances_[0] == pytest.approx(found.covariances_[2])
+
+
+def test_where_noise_hides_covariances_components_share_one():
+    """40 columns at ε = .2: each covariance has 820 numbers, within the noise."""
+    d = 40
+    centres = np.zeros((2, d))
+    centres[:, :4] = [[3.0] * 4, [-3.0] * 4]
+    found = model(2, 0.2).fit(heaps(centres, 6000))
+    if found.n_components_ == 2:
+        assert found.covariances_[0] == pytest.approx(found.covariances_[1])
+    stages = [release.statistic for release in found.releases_]
+    assert not any(one.get("second") == "full" and not one["together"] for one in stages)

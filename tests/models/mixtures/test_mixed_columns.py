@@ -130,3 +130,20 @@ def test_a_cycle_is_a_circle_and_levels_are_one_apart():
         middles = (2 * np.arange(levels) + 1 - levels) / levels
         rows = encode(middles[:, None], (levels,))
         assert np.linalg.norm(rows[0] - rows[-1]) == pytest.approx(1)
+
+
+def test_how_many_latent_classes_there_are_is_found_from_releases():
+    rng = np.random.default_rng(4)
+    old = rng.random(8000) < 0.4
+    table = {
+        "age": np.where(old, 60, 15) + 5 * rng.normal(size=8000),
+        "height": np.where(old, 170, 120) + 6 * rng.normal(size=8000),
+        "word": np.where(rng.random(8000) < np.where(old, 0.9, 0.1), "a", "b"),
+    }
+    bounds = reticent.Bounds(x={"age": (0, 100), "height": (50, 250), "word": ["a", "b"]})
+    model = reticent.GaussianMixture(bounds=bounds, epsilon=1, delta=1e-6, random_state=0)
+    model.fit(pd.DataFrame(table))
+    assert model.n_components_ == 2
+    assert np.sort(model.weights_) == pytest.approx([0.4, 0.6], abs=0.05)
+    again = reticent.GaussianMixture.from_releases(model.releases_, **model.get_params(deep=False))
+    assert np.array_equal(again.means_, model.means_)

@@ -249,14 +249,17 @@ def test_cells_of_another_shape_are_refused_beforehand():
     assert enforce(texts()).block_sum(np.ones((3, 2))).tolist() == [0] * 7
 
 
-def test_rows_made_in_pieces_are_those_made_at_once():
-    wide = enforce(type("Wide", (Products,), {"columns": 2**11})())
-    assert wide.piece_rows == 64
-    records = np.zeros((131, 2**11))
-    records[np.arange(131), np.arange(131)] = np.linspace(-1.5, 1.5, 131)
-    assert (wide.stacked(records) == wide.integers(records)).all()
-    assert enforce(type("Wider", (Products,), {"columns": 2**12})()).piece_rows == 64
-    assert wide.stacked(records[:0]).shape == (0, 2**11)
+@pytest.mark.parametrize("columns", [3, 70, 2**11])
+def test_a_block_is_the_sum_of_its_pieces(columns):
+    wide = enforce(type("Wide", (Products,), {"columns": columns})())
+    rows = wide.piece_rows
+    assert rows == max(2**10, 2**16 // columns)
+    count = min(rows + 131, 2**13)
+    records = np.zeros((count, columns))
+    records[np.arange(count), np.arange(count) % columns] = np.linspace(-1.5, 1.5, count)
+    q = wide.integers(records).astype(np.int64)
+    assert (wide.block_sum(records) == q.T @ q).all()
+    assert not wide.block_sum(records[:0]).any()
 
 
 SAID = {

@@ -4,9 +4,11 @@ Coordinates are read back from the SVG, and no letter is cut off at its edge.
 """
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import reticent
@@ -286,3 +288,24 @@ def test_what_a_pointer_reads_is_the_line_to_the_digits_of_its_doubt():
     assert read["mean"] == pytest.approx(line.mean, abs=exact)
     assert read["known"] == pytest.approx(BAND * line.std["privacy"], abs=exact)
     assert read["spread"] == pytest.approx(BAND * line.std["noise"], abs=exact)
+
+
+@pytest.mark.parametrize("most", [20_000, 100_000, 3_000_000])
+def test_long_numbers_below_a_table_do_not_touch(most):
+    rng = np.random.default_rng(0)
+    records = {"sex": rng.choice(["F", "M"], 500), "cost": rng.uniform(0, most, 500)}
+    bounds = reticent.Bounds(x={"sex": ["F", "M"], "cost": (0, most)})
+    model = reticent.PrivateTable(
+        by=["sex"], mean=["cost"], rate=[], bounds=bounds, epsilon=0.05, delta=1e-6
+    ).fit(pd.DataFrame(records))
+    figure = reticent.plot.release(model)
+    figure.draw_without_rendering()
+    (axes,) = [axes for axes in figure.axes if "cost" in axes.get_xlabel()]
+    boxes = [
+        label.get_window_extent()
+        for label, place in zip(axes.get_xticklabels(), axes.get_xticks(), strict=True)
+        if axes.get_xlim()[0] <= place <= axes.get_xlim()[1]
+    ]
+    assert len(boxes) >= 2
+    assert all(left.x1 + 2 < right.x0 for left, right in pairwise(boxes))
+    assert "," in axes.get_xticklabels()[-1].get_text()

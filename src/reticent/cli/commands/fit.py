@@ -70,7 +70,11 @@ MODEL_OPTIONS = {
     ),
     "noise_column": (LevelColumn, None),
     "n_clusters": option(int, "K", "kmeans: number of clusters; 8 if left out."),
-    "n_components": option(int, "K", "mixture, factors, components: how many of them."),
+    "n_components": option(
+        int,
+        "K",
+        "mixture, factors, components: how many of them (mixture: if left out, chosen for free).",
+    ),
     "basis": option(
         int, "NUMBER", "gp, classifier: number of basis functions; chosen from ε and n if left out."
     ),

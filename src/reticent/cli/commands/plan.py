@@ -45,9 +45,24 @@ _OWN = {  # of the model and of its bounds
         str, "NUMBERS", "Numbers of basis functions to compare; if left out, what fit would choose."
     ),
 }
+_COST = {  # how long a fit takes
+    "rows": option(
+        str,
+        "NUMBER",
+        "Instead of --n: how long would a fit of so many records take, for example 1e9? Measured "
+        "on this machine, with made-up records.",
+    ),
+    "source": option(
+        str,
+        "KIND",
+        "With --rows: where records are, memory, parquet or csv.",
+        default="parquet",
+    ),
+    "workers": option(str, "NUMBERS", "With --rows: cores of a cluster, 8,64."),
+}
 
 
-@with_options(own=_OWN)
+@with_options(own=_OWN, cost=_COST)
 def plan_command(
     x: Annotated[
         list[str] | None,
@@ -72,6 +87,7 @@ def plan_command(
         str, typer.Option(metavar="NUMBERS", help="Values of ε to compare.")
     ] = "0.1,0.3,1,3",
     own: Any = None,
+    cost: Any = None,
     error: Annotated[
         float | None,
         typer.Option(
@@ -93,10 +109,23 @@ def plan_command(
 
     Draws functions from the prior of reticent fit gp, makes up records of them, with inputs spread
     evenly over their ranges, fits them as real ones, and measures how far off the fits are. Real
-    functions may be easier or harder than such ones. Reads nothing, charges nothing.
+    functions may be easier or harder than such ones. With --rows in the place of --n: how long a
+    fit takes, and how much memory. Reads nothing, charges nothing.
     """
+    from reticent.cli.views.cost import parse_cost, print_cost
     from reticent.cli.views.plan import answers, check_out, parse_question, print_plan, write_plan
 
+    asked_cost = parse_cost(n, error, out, **cost)
+    if asked_cost is not None:
+        question = parse_question(x or (), y or (), str(asked_cost.rows), epsilon, **own)
+        question.check(draws, error)
+        with progress("Measuring", asked_cost.steps(question), quiet=quiet) as advance:
+            costs = asked_cost.measure(question, advance)
+        if json:
+            print_json({"costs": [one.for_machines() for one in costs]})
+        else:
+            print_cost(asked_cost, question, costs)
+        return
     asked = parse_question(x or (), y or (), n, epsilon, **own)
     asked.check(draws, error)
     if out is not None:

@@ -14,7 +14,7 @@ from reticent.data_check import ColumnCheck, FileCheck, PersonCheck, WeightCheck
 from reticent.errors import BadFile, BadInput
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.sources.base import Field
-from reticent.reporting.formatting import format_short, printable
+from reticent.reporting.formatting import format_short, printable, quoted_word
 
 __all__ = ["look", "print_check"]
 
@@ -101,7 +101,7 @@ def _described(kind: Kind) -> str:
     levels = list(kind.levels)
     if kind.keep_missing:
         levels.pop()
-    return between.join(levels)
+    return between.join(quoted_word(level, between.strip()) for level in levels)
 
 
 def _print_column(screen: Any, column: ColumnCheck) -> None:

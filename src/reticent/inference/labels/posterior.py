@@ -35,14 +35,19 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.kernels.projection import white_noise_variance
 from reticent.inference.labels.missing_labels import MissingLabels
+from reticent.inference.labels.noise_laws import (
+    LevelEvidence,
+    NoiseLaws,
+    SecondMoments,
+    noise_laws,
+)
 from reticent.inference.labels.settings import LABEL_POSTERIOR
 from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
-    TailPrior,
     clip_moments,
     clipped_second_moment,
-    fit_noise_tails,
+    prior_bias_variances,
     unclipped_variance,
     weigh_clip_bias,
 )
@@ -270,9 +275,12 @@ class LabelPosterior:
         self.posterior_variance = float(
             np.mean(prior_variances)
         )  # its variance there, on average over the records
+        self._core_variance = self.posterior_variance  # the same if clips cut nothing off unseen
         self.prior_std = math.sqrt(self.posterior_variance)
         self._bias_mean = np.zeros(2)  # skewness and lopsidedness of the noise
         self._bias_covariance = np.zeros((2, 2))
+        self._shift_mean = np.zeros(0)  # of each stage, by a rare part on a known side
+        self._shift_covariance = np.zeros((0, 0))
         self._fit_tails()
 
     @property
@@ -288,7 +296,7 @@ class LabelPosterior:
     @property
     def _excess(self) -> float:
         """What the rare part of the noise adds to its variance."""
-        return max(self.tail.variance() - self.s2, 0.0)
+        return max(self._laws.tail.variance() - self.s2, 0.0)
 
     @property
     def labels(self) -> tuple[float, float]:
@@ -397,25 +405,81 @@ class LabelPosterior:
 
         As releases show it, and as it may be. Noise whose size is given is taken for normal.
         """
-        self.tail = NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
-        self.possible_tail = self.tail
+        stages = self._stages
+        normal = NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
+        self._laws = self._possible_laws = NoiseLaws(normal, np.zeros(1))
+        self._shift_mean = np.zeros(len(stages))
+        self._shift_covariance = np.zeros((len(stages), len(stages)))
         if not self._learn_noise:
             return
+        laws = noise_laws(self.s2, self.longest_residual(), self.centre, self.counts)
+        fits = at_end = np.zeros(len(laws.side))
+        if stages:
+            fits, at_end = laws.fits(
+                *self._clips(), self._second_moments(), self._level_evidence(laws)
+            )
+        tail = laws.tail
+        log_variances = np.log((1 - tail.mass) * tail.core + tail.mass * tail.length**2)
+        guess = float(np.log(self._guess).mean())
+        near = -np.log1p((log_variances - math.log(self.s2)) ** 2)
+        anywhere = -(((log_variances - guess) / LABEL_POSTERIOR.log_noise_sd) ** 2) / 2
+        near += at_end * (anywhere - near)
+        self._laws = laws.reweighed(fits + near)
+        self._possible_laws = laws.reweighed(fits + anywhere)
+        if stages:
+            self._fit_shifts()
+
+    def _fit_shifts(self) -> None:
+        """By how much clips have moved the level of each stage: mean and covariance.
+
+        About what is told, as releases show it, for what may be; and the sampling error of rare
+        labels, which all stages share.
+        """
+        clips = self._clips()
+        self._shift_mean, _ = self._laws.shift_moments(*clips)
+        mean, covariance = self._possible_laws.shift_moments(*clips)
+        apart = mean - self._shift_mean
+        shared = self._possible_laws.one_sided_excess(self.noise_variance) / self.counts.sum()
+        self._shift_covariance = covariance + np.outer(apart, apart) + shared
+
+    def _second_moments(self) -> SecondMoments:
+        """What the second moments of the stages are compared with."""
         stages = self._stages
-        explained = np.array([self._explained(stage.centre) for stage in stages])
-        second = np.array([stage.second for stage in stages])
-        second_sd = np.array([stage.second_sd for stage in stages])
-        r = np.array([stage.clip_threshold for stage in stages])
-        log_variance = float(np.log(self._guess).mean()), LABEL_POSTERIOR.log_noise_sd
-        priors = TailPrior(), TailPrior(log_variance=log_variance)
-        self.tail, self.possible_tail = fit_noise_tails(
-            self.s2, explained, second, second_sd, r, self.longest_residual(), priors
+        weights = self.counts / self.counts.sum()
+        apart = self.centre - np.array([stage.centre for stage in stages])
+        return SecondMoments(
+            np.array([stage.second for stage in stages]),
+            np.array([stage.second_sd for stage in stages]),
+            float(self.centre @ weights),
+            apart @ weights,
+            apart**2 @ weights,
+            self._core_variance,
         )
 
-    def _explained(self, centre: Array) -> float:
-        """Variance of residuals about a centre that is not noise."""
-        shift = float(self.counts @ np.square(self.centre - centre)) / self.counts.sum()
-        return self.posterior_variance + shift
+    def _level_evidence(self, laws: NoiseLaws) -> LevelEvidence:
+        """What the levels of the stages say of shifts, under the likeliest hypothesis."""
+        h = int(np.argmax(self.weights))
+        psi, left_out = self._at_inputs(h)
+        covariance = self._covariance(psi, left_out, self._s2[h])[0]
+        off = self._levels @ self._clip_biases(laws.two_sided)
+        covariance += (off * prior_bias_variances(self._doubt)) @ off.T
+        lower = robust_cholesky(covariance, SMALL_JITTER)
+        observed = solve_lower(lower, self._observed)
+        levels = solve_lower(lower, self._levels)
+        mean_psi = psi @ self.counts / self.counts.sum()
+        seen = solve_lower(lower, self._rows @ psi.T) @ mean_psi
+        return LevelEvidence(
+            levels.T @ levels,
+            levels.T @ observed,
+            float(seen @ observed),
+            math.sqrt(max(float(mean_psi @ mean_psi - seen @ seen), 1e-300)),
+            levels.T @ seen,
+        )
+
+    def _clips(self) -> tuple[Array, Array]:
+        """Clip thresholds and gains of all stages."""
+        r, gain = np.array([(stage.clip_threshold, stage.gain) for stage in self._stages]).T
+        return r, gain
 
     def longest_residual(self) -> float:
         """Largest residual of labels within their bounds, in half-ranges of y."""
@@ -440,8 +504,9 @@ class LabelPosterior:
         h = int(np.argmax(self.weights))
         psi, left_out = self._at_inputs(h)
         lower = robust_cholesky(self._covariance(psi, left_out, self._s2[h])[0], SMALL_JITTER)
-        off = solve_lower(lower, self._levels @ self._clip_biases(self.tail))
-        return weigh_clip_bias(off.T @ off, off.T @ solve_lower(lower, self._observed), doubt)
+        off = solve_lower(lower, self._levels @ self._clip_biases(self._laws.two_sided))
+        observed = solve_lower(lower, self._observed - self._levels @ self._shift_mean)
+        return weigh_clip_bias(off.T @ off, off.T @ observed, doubt)
 
     def _stage_weights(self) -> Array:
         """What each stage counts for in the level of the function (stages,)."""
@@ -461,17 +526,21 @@ class LabelPosterior:
         biases = np.column_stack(
             [
                 self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
-                -self.tail.shortfall(thresholds) / gain,
+                -self._laws.two_sided.shortfall(thresholds) / gain,
             ]
         )
+        shifts = self._laws.shifts(thresholds, gain)
+        seen_shifts = self._laws.shifts(*self._clips())
+        weights = self._laws.tail.weights
         mean, covariance = self._clip_bias(POSTERIOR.doubt_of_normal_noise)
         moments = mean**2 + covariance.diagonal()
-        bias2 = biases**2 @ moments
+        bias2 = biases**2 @ moments + weights @ shifts**2
         sampling = self.s2 + variance * np.maximum(second / gain**2 - 1, 0.0)
-        sampling += self.tail.excess_variance(self.s2, thresholds) / gain**2
+        sampling += self._laws.tail.excess_variance(self.s2, thresholds) / gain**2
         privacy = (self._noise_per_threshold * thresholds / gain) ** 2 / stages
         level = np.maximum(bias2, 1e-300)
-        seen = np.sqrt((self._clip_biases(self.tail) ** 2 @ moments) / level[:, None])
+        seen2 = self._clip_biases(self._laws.two_sided) ** 2 @ moments + weights @ seen_shifts**2
+        seen = np.sqrt(seen2 / level[:, None])
         apart2 = np.maximum(1 - seen, 0.0) ** 2
         level = 1 / (1 / level + apart2 @ np.square(self._levels).sum(axis=0))
         local = POSTERIOR.local_bias**2 * bias2
@@ -506,7 +575,7 @@ class LabelPosterior:
 
     def informative_threshold(self) -> float:
         """Clip threshold at which a second moment still tells the noise, rare parts included."""
-        return math.sqrt(self.possible_tail.variance() / self._second_sd_per_threshold)
+        return math.sqrt(self._possible_laws.tail.variance() / self._second_sd_per_threshold)
 
     def total_sd(self) -> float:
         """Standard deviation of a residual, with a rare part that releases show."""
@@ -516,15 +585,18 @@ class LabelPosterior:
         """Solve for every hypothesis, and weigh them by evidence and second moments."""
         scores = np.full(len(self._features), -math.inf)
         variances = np.zeros(len(self._features))
+        cores = np.zeros(len(self._features))
         centres = np.zeros((len(self._features), len(self.inputs)))
         for h in np.flatnonzero(self.weights > LABEL_POSTERIOR.negligible_weight).tolist():
             psi, left_out = self._at_inputs(h)
             for _ in range(LABEL_POSTERIOR.noise_steps):
                 before = self._s2[h]
-                mean, X, scores[h] = self._solve(psi, left_out, before)
+                mean, X, scores[h], shifted = self._solve(psi, left_out, before)
                 centres[h] = mean @ psi
                 remaining = np.square(psi).sum(axis=0) - np.square(X @ psi).sum(axis=0)
                 spread = np.maximum(remaining, 0.0) + left_out
+                cores[h] = float(self.counts @ spread) / self.counts.sum()
+                spread += np.square(shifted.T @ psi).sum(axis=0)
                 variances[h] = float(self.counts @ spread) / self.counts.sum()
                 if not self._learn_noise:
                     break
@@ -541,6 +613,7 @@ class LabelPosterior:
         self.centre = self.weights @ centres
         between = np.square(centres - self.centre) @ self.counts / self.counts.sum()
         self.posterior_variance = float(self.weights @ (variances + between))
+        self._core_variance = float(self.weights @ (cores + between))
 
     def _at_inputs(self, h: int) -> tuple[Array, Array]:
         """Features of the inputs, kept from stage to stage where that takes little memory."""
@@ -551,14 +624,21 @@ class LabelPosterior:
             self._kept[h] = features
         return self._kept[h]
 
-    def _solve(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, float]:
-        """Mean of w; X, whose covariance is 1 − XᵀX.
+    def _solve(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, float, Array]:
+        """Mean of w; X, whose covariance is 1 − XᵀX + UUᵀ, and U: of what clips may have cut off.
 
         And the evidence of all releases, but for what all hypotheses share.
         """
         lower, z, G = self._factor(psi, left_out, s2)
         X = solve_lower(lower, G)
-        return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
+        evidence = float(-np.log(np.diag(lower)).sum() - z @ z / 2)
+        return X.T @ z, X, evidence, self._shifted(lower, X)
+
+    def _shifted(self, lower: Array, X: Array) -> Array:
+        """A root of the covariance that shifts of the levels leave to w; (features, stages)."""
+        values, axes = np.linalg.eigh(self._shift_covariance)
+        root = axes * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(X.T @ solve_lower(lower, self._levels @ root))
 
     def _covariance(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array]:
         """Covariance of the observations, if clips are right on average, and G."""
@@ -572,13 +652,16 @@ class LabelPosterior:
         covariance, G = self._covariance(psi, left_out, s2)
         observed = self._observed
         if self._stages:
-            biases = self._clip_biases(self.tail)
+            biases = self._clip_biases(self._laws.two_sided)
             off = self._levels @ biases
-            observed = observed - off @ self._bias_mean
+            observed = observed - off @ self._bias_mean - self._levels @ self._shift_mean
             covariance += off @ self._bias_covariance @ off.T
             moments = self._bias_covariance + np.outer(self._bias_mean, self._bias_mean)
-            bias = self._stage_weights() @ biases
-            covariance += float(bias @ moments @ bias) * self._local(psi) * (G @ G.T)
+            stages = self._stage_weights()
+            bias = stages @ biases
+            shift2 = stages @ self._shift_covariance @ stages + (stages @ self._shift_mean) ** 2
+            bias2 = float(bias @ moments @ bias + shift2)
+            covariance += bias2 * self._local(psi) * (G @ G.T)
         lower = robust_cholesky(covariance, SMALL_JITTER)
         return lower, solve_lower(lower, observed), G
 
@@ -662,20 +745,21 @@ class LabelPosterior:
         """
         lower, z, G = self._factor(psi, left_out, s2)
         X = solve_lower(lower, G)
-        shift = self._clip_biases(self.possible_tail) - self._clip_biases(self.tail)
+        shift = self._clip_biases(self._possible_laws.two_sided)
+        shift = shift - self._clip_biases(self._laws.two_sided)
         bias = float(self._stage_weights() @ shift[:, 1])
         along = X.T @ solve_lower(lower, self._levels.sum(axis=1))
         seen = X.T @ X
         unseen = bias**2 * (np.outer(along, along) + self._local(psi) * seen @ seen)
-        return X.T @ z, X, unseen
+        shifted = self._shifted(lower, X)
+        return X.T @ z, X, unseen + shifted @ shifted.T
 
     def weight_covariance(self, psi: Array, left_out: Array) -> Array:
         """Posterior covariance of w under another kernel, with these features at the inputs."""
         if len(self._rows):
-            X = self._solve(psi, left_out, self.s2)[1]
-        else:
-            X = np.zeros((1, len(psi)))
-        return np.eye(len(psi)) - X.T @ X
+            _, X, _, shifted = self._solve(psi, left_out, self.s2)
+            return np.eye(len(psi)) - X.T @ X + shifted @ shifted.T
+        return np.eye(len(psi))
 
     def mean_kernel(self) -> AveragedKernel:
         """The mean of the kernels by their weights, and a little of all.

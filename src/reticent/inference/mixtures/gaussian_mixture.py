@@ -30,6 +30,7 @@ __all__ = [
     "clip_edges",
     "clip_gains",
     "correct_moments",
+    "count_deviance",
     "grid_mixture",
     "map_estimate",
     "merge_components",
@@ -96,19 +97,29 @@ class LengthHistogram:
     noise_sd: float
     n: float
 
-    def best_clip(self, thresholds: Array, noise2: Array, gain: Array, offset: Array) -> float:
+    def best_clip(
+        self, thresholds: Array, noise2: Array, gain: Array, shares: Array | None = None
+    ) -> float:
         """The clip threshold (of T) with which bias and noise of E‖z‖² are least.
 
-        Of a threshold r, E‖z‖² is estimated by offset + E[min(‖z‖, r)²]/gain; ``noise2`` is the
-        squared noise of the estimate. All are (T,). The bias is estimated from the counts, as far
-        as these stand out from their noise. Of equal thresholds the widest is chosen: as the budget
-        grows, no record is clipped.
+        Of a threshold r, E‖z‖² is estimated by E[min(‖z‖, r)²]/gain and a constant, with which
+        there is no bias where ``shares`` (J,) of all lengths are in the bins: those of the law that
+        clipped records are put back by, or none. ``noise2``, (T,) as ``gain``: squared noise of the
+        estimate. The bias is estimated from the counts, as far as these stand out from their noise.
+        Of equal thresholds the widest is chosen: as the budget grows, no record is clipped.
         """
         squares = self.edges**2
-        bins, counts, sd = self._seen_bins((squares + np.append(0.0, squares[:-1])) / 2)
-        clipped = np.minimum(bins, (thresholds**2)[:, None])  # (thresholds, bins)
-        weights = (bins - clipped / gain[:, None]) / self.n
-        bias = weights @ counts - offset
+        middle = (squares + np.append(0.0, squares[:-1])) / 2
+        bins, counts, sd = self._seen_bins(middle)
+
+        def told(squared: Array) -> Array:  # (thresholds, bins)
+            clipped = np.minimum(squared, (thresholds**2)[:, None])
+            return np.asarray(squared - clipped / gain[:, None])
+
+        weights = told(bins) / self.n
+        bias = weights @ counts
+        if shares is not None:
+            bias = bias - told(middle) @ shares
         significant = MIXTURE_MOMENTS.significant_sd * np.sqrt(weights**2 @ sd**2)
         cost = np.maximum(bias**2 - significant**2, 0.0) + noise2
         return float(thresholds[cost <= cost.min()][-1])
@@ -360,6 +371,7 @@ def grid_mixture(
     counts: Array,
     width: float,
     parts: int,
+    count_sd: float,
     *,
     starts: int = MIXTURE_MOMENTS.grid_starts,
     steps: int = MIXTURE_MOMENTS.grid_steps,
@@ -369,7 +381,7 @@ def grid_mixture(
     EM with the counts, negative ones too, as weights.
 
     ``width``: of a cell; its variance width²/12 is added, as the points stand for whole cells. The
-    start with the best likelihood wins.
+    start with the least deviance wins; ``count_sd`` is the noise of a count.
     """
     rng = np.random.default_rng(0)  # public: the same for all records
     n = max(float(counts.sum()), 1.0)
@@ -383,7 +395,7 @@ def grid_mixture(
     pooled = clamp_eigenvalues(
         (points - mean).T @ ((points - mean) * probabilities[:, None]), width**2
     )
-    best_score = -np.inf
+    least = np.inf
     best_mixture = None
     for _ in range(starts):
         centres = points[rng.choice(len(points), size=1, p=probabilities)]
@@ -425,9 +437,28 @@ def grid_mixture(
             mixture = NormalMixture(
                 np.array(weights) / sum(weights), np.array(means), np.array(roots)
             )
-        score = float(counts @ mixture.score(points))
-        if score > best_score or best_mixture is None:
-            best_score = score
+        deviance = count_deviance(mixture, points, counts, width, count_sd)
+        if deviance < least or best_mixture is None:
+            least = deviance
             best_mixture = mixture
     assert best_mixture is not None
     return best_mixture
+
+
+def count_deviance(
+    mixture: NormalMixture, points: Array, counts: Array, width: float, count_sd: float
+) -> float:
+    """−2 log-likelihood of noisy counts of cells (J,) about ``points`` (J, d), up to a constant.
+
+    Counts are normal about their number times the probability of their cell, with that variance and
+    that of the noise, ``count_sd``². Log-densities weighed by counts would not do: what a component
+    gains by following noise in empty cells has no bound.
+    """
+    d = points.shape[1]
+    covariances = mixture.covariances + np.eye(d) * width**2 / 12
+    roots = np.asarray(np.linalg.cholesky(covariances))
+    over_cells = NormalMixture(mixture.weights, mixture.means, roots)
+    n = max(float(counts.sum()), 1.0)
+    expected = n * width**d * np.exp(over_cells.score(points))
+    variance = expected + count_sd**2
+    return float(((counts - expected) ** 2 / variance + np.log(variance)).sum())

@@ -13,12 +13,14 @@ __all__ = [
     "FACTOR_MODEL",
     "LATENT_CLASS",
     "MIXTURE_MOMENTS",
+    "SPREAD",
     "WEIGHTED_KMEANS",
     "AdaptiveGridSettings",
     "BoundedNormalSettings",
     "FactorModelSettings",
     "LatentClassSettings",
     "MixtureMomentSettings",
+    "SpreadSettings",
     "WeightedKMeansSettings",
 ]
 
@@ -41,6 +43,9 @@ class MixtureMomentSettings:
         Largest such factor.
     grid_starts, grid_steps : int
         Starts of EM on the counts of a grid, and its steps.
+    patience : int
+        Numbers of components, one after the other, that are worse than the best so far, after which
+        more are not tried.
     min_component_fraction : float
         Fraction of an average component's records below which a component is left as it is.
     """
@@ -52,6 +57,7 @@ class MixtureMomentSettings:
     max_variance_factor: float = 5.0
     grid_starts: int = 8
     grid_steps: int = 60
+    patience: int = 2
     min_component_fraction: float = 1e-3
 
 
@@ -202,6 +208,41 @@ class FactorModelSettings:
 
 
 @dataclass(frozen=True)
+class SpreadSettings:
+    """Tuned numbers of `spread`.
+
+    Parameters
+    ----------
+    spread : float
+        Fraction of the records' squared length that is left from their mean, a priori.
+    box_square : float
+        Mean square of a record that is anywhere in the box, relative to the largest.
+    hidden_order : float
+        What of the eigenvalues that noise would hide stays, so that directions have an order.
+    max_floor : float
+        Largest lower bound of eigenvalues, relative to their mean; below, it is the noise.
+    cut_off : float
+        How far a mean may move if records are shortened to their root mean squared length, in such
+        lengths,
+    least_excess : float
+        and the least length that they are shortened to for a mean.
+    saturated : float
+        Largest mean square of lengths shortened to one that says how long they were before,
+    largest_square : float
+        and largest mean square that this may be.
+    """
+
+    spread: float = 0.5
+    box_square: float = 1 / 3
+    hidden_order: float = 1e-4
+    max_floor: float = 0.1
+    cut_off: float = 0.4
+    least_excess: float = 1.5
+    saturated: float = 0.9
+    largest_square: float = 20.0
+
+
+@dataclass(frozen=True)
 class BoundedNormalSettings:
     """Tuned numbers of `bounded_normal`. Lengths are in standard deviations.
 
@@ -250,5 +291,6 @@ MIXTURE_MOMENTS = MixtureMomentSettings()
 WEIGHTED_KMEANS = WeightedKMeansSettings()
 ADAPTIVE_GRID = AdaptiveGridSettings()
 FACTOR_MODEL = FactorModelSettings()
+SPREAD = SpreadSettings()
 BOUNDED_NORMAL = BoundedNormalSettings()
 LATENT_CLASS = LatentClassSettings()

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.linalg import cholesky, quadratic_forms
+from reticent.inference.moment_model.log_density import DensityModel, density_modes
 from reticent.inference.moment_model.settings import GRAM
 
 __all__ = ["DAMPING", "GramEstimator", "denoise_spectrum"]
@@ -175,6 +176,18 @@ class GramEstimator:
         self.entry_variance = np.maximum(
             moment_variance + signal_variance * error / (signal_variance + error),
             GRAM.hidden_error * hidden_variance,
+        )
+
+    def density_model(self, coordinates: Array) -> DensityModel:
+        """The density as a latent, given all matrices so far, at points (points, d)."""
+        return DensityModel(
+            self._points,
+            density_modes(coordinates),
+            self.n,
+            math.sqrt(self._count_variance),
+            self._sum / self._weight,
+            float(np.mean(np.diag(1 / self._weight))) / 2,
+            self._quadrature_error,
         )
 
     def _evenness(self) -> float:

@@ -52,6 +52,7 @@ from reticent.inference.linalg import (
     times_root,
     weighted_sum,
 )
+from reticent.inference.moment_model.clipped_noise import ClippedNoise
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
     TailPrior,
@@ -64,6 +65,12 @@ from reticent.inference.moment_model.clipping import (
     unclipped_variance,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
+from reticent.inference.moment_model.joint_posterior import (
+    ClipBias,
+    JointPosterior,
+    StageMoments,
+    joint_posterior,
+)
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 
 __all__ = ["StagedPosterior"]
@@ -71,6 +78,7 @@ __all__ = ["StagedPosterior"]
 Array = NDArray[np.float64]
 _NOISE_GRID = np.geomspace(*POSTERIOR.noise_grid)
 _EXCESS_NOISE_GRID = np.geomspace(*POSTERIOR.excess_noise_grid)
+_NEVER_REACHED = 1e9  # half-ranges of y
 _NOISE_FRACTION_LOGITS = np.linspace(*POSTERIOR.noise_fraction_logits)
 
 
@@ -756,6 +764,63 @@ class StagedPosterior:
             + prior_gain.T @ prior_gain
         )
         return np.asarray(unexplained @ unexplained.T / support + propagated)
+
+    def averaged_with_joint(self, coordinates: Array) -> tuple[Array, Array]:
+        """Mean (m,) and covariance (m, m) of w, to report where the kernel is given.
+
+        The mean of two posteriors: `joint` if the noise is normal, and that of the stages if it has
+        a rare part, whose clips take differently from place to place; each with the probability of
+        that by the releases.
+
+        Parameters
+        ----------
+        coordinates : (points, d) array
+            Inputs of the points.
+        """
+        joint = self.joint(coordinates)
+        rare = float(self.tail.weights @ (self.tail.mass > 0))
+        apart = self.mean - joint.mean
+        return joint.mean + rare * apart, (
+            (1 - rare) * joint.covariance
+            + rare * self.error_covariance()
+            + rare * (1 - rare) * np.outer(apart, apart)
+        )
+
+    def joint(self, coordinates: Array) -> JointPosterior:
+        """Posterior of the weights and of the records' density together, given all releases.
+
+        For one hypothesis and records that are not weighted. What is known of the noise is known
+        from the stages.
+
+        Parameters
+        ----------
+        coordinates : (points, d) array
+            Inputs of the points.
+        """
+        gains = np.array([stage.gain for stage in self.stages])
+        thresholds = np.array([stage.clip_threshold for stage in self.stages])
+        if not self.clipped:
+            thresholds[:] = _NEVER_REACHED
+        moments = StageMoments(
+            np.array([stage.observed for stage in self.stages]) * gains[:, None],
+            np.sqrt([stage.noise for stage in self.stages]) * gains,
+            thresholds,
+            np.array([stage.centre for stage in self.stages]),
+        )
+        biases = self._clip_biases(self.tail)
+        unseen = (self._clip_biases(self.possible_tail) - biases)[:, 1]
+        bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
+        bias = ClipBias(
+            biases, bias_mean, bias_covariance, unseen, self._weights_of_one, POSTERIOR.local_bias
+        )
+        return joint_posterior(
+            moments,
+            self._gram.density_model(coordinates),
+            as_matrix(self._root),
+            ClippedNoise.averaged(self.tail),
+            bias,
+            (self.mean, self.covariance),
+        )
 
     def evidence(self, prior: Array) -> tuple[float, Array]:
         """Log evidence of another prior covariance (m, m) of w, and its gradient (m, m).

@@ -9,10 +9,12 @@ __all__ = [
     "CLIPPED_MOMENTS",
     "EVIDENCE_SEARCH",
     "GRAM",
+    "JOINT",
     "POSTERIOR",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
+    "JointSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -231,7 +233,67 @@ class EvidenceSearchSettings:
     grid: float = 0.01
 
 
+@dataclass(frozen=True)
+class JointSettings:
+    """Numbers of `joint_posterior`: two priors, the others numerical.
+
+    Parameters
+    ----------
+    log_density_sd, density_length : float
+        Prior of the logarithm of the records' density: standard deviation, and length in half-boxes
+        for one input; √d times that for d inputs. Chosen on two tasks out of three pairs.
+    density_modes : int
+        Leading modes of that prior.
+    chance_sd : float
+        Standard deviations by which the mean square of residuals may be larger than expected before
+        the model of the density, or of the noise, counts as wrong.
+    max_size : int
+        Most functions for which it is computed: a matter of time alone, which grows with the cube.
+    iterations, density_iterations : int
+        Newton steps, at most, of all latents, and of the density alone.
+    halvings : int
+        How often a step is halved, at most.
+    tolerance : float
+        Root mean square of a step, in posterior standard deviations, at which iterations stop.
+    rounding : float
+        Relative difference that is rounding: machines must not differ in which steps they take.
+    least_records : float
+        Least number of records in an eigen-direction of the Gram matrix: variances stay positive.
+    quadrature_sd, quadrature_nodes : float, int
+        Range, in standard deviations, and number of nodes by which clips of normal noise are
+        integrated.
+    smallest_variance : float
+        Least variance of a residual of fixed size, by that of the core: slopes stay finite.
+    largest_log_factor, bisections : float, int
+        How factors on the errors of density and noise law are searched for, in their logarithm.
+    block_rows : int
+        Products of features that are written out together: they fit a cache.
+    jitter : float
+        Relative ridge of matrices that are factorised: above rounding.
+    """
+
+    log_density_sd: float = 3.0
+    density_length: float = 0.3
+    density_modes: int = 60
+    chance_sd: float = 2.0
+    max_size: int = 200
+    iterations: int = 12
+    density_iterations: int = 30
+    halvings: int = 6
+    tolerance: float = 0.02
+    rounding: float = 1e-9
+    least_records: float = 0.1
+    quadrature_sd: float = 4.0
+    quadrature_nodes: int = 33
+    smallest_variance: float = 1e-9
+    largest_log_factor: float = 60.0
+    bisections: int = 20
+    block_rows: int = 256
+    jitter: float = 1e-12
+
+
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()
+JOINT = JointSettings()

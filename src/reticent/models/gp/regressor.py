@@ -45,6 +45,7 @@ from reticent.inference.moment_model.gram_estimation import DAMPING
 from reticent.inference.moment_model.outcomes import OUTCOMES, Outcome
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
+from reticent.inference.moment_model.settings import JOINT
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import (
     count_complete_records,
@@ -682,8 +683,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             + truncated / state.mean_square_weight
         )
         mean = posterior.mean
-        if self.kernel is not None:
-            mean = posterior.model_averaged_mean()
+        if self._joint_step(state):
+            mean, covariance = posterior.averaged_with_joint(state.representative_points)
+        else:
+            covariance = posterior.error_covariance(support)
+            if self.kernel is not None:
+                mean = posterior.model_averaged_mean()
         middle = outcome.low / 2 + outcome.high / 2
         means = outcome.bounded(middle + half_range * (phi @ mean))
         weights = posterior.densities.mean(axis=0)
@@ -697,7 +702,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             clone(state.prior.kernels[best]),
             noise_std,
             mean,
-            posterior.error_covariance(support),
+            covariance,
             posterior.nonprivate_covariance(),
             truncation_variance / mean_square_weight,
             prior_std * half_range,
@@ -706,6 +711,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             outcome,
             dispersion,
         )
+
+    def _joint_step(self, state: StageState) -> bool:
+        """Whether all releases are taken together at the end (`joint_posterior`).
+
+        Where the kernel is given, for one output and records that all count alike: that is where it
+        was measured. A matter of public numbers alone.
+        """
+        given = self.kernel is not None and len(state.posteriors[0].hypotheses) == 1
+        alone = len(state.posteriors) == 1 and self.noise_column is None
+        return given and alone and state.feature_map.columns <= JOINT.max_size
 
     def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its posterior standard deviation or covariance.

@@ -7,10 +7,12 @@ budget shares one step spends.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from reticent.inference.mixtures.gaussian_mixture import (
     ClipGains,
@@ -25,6 +27,8 @@ from reticent.inference.mixtures.gaussian_mixture import (
     merge_components,
     significant_counts,
 )
+from reticent.inference.mixtures.latent_class import LatentClassMixture
+from reticent.inference.mixtures.merging import best_by_counts, merge_path
 from reticent.models.mixtures.record_view import RecordView, count_sd
 from reticent.models.mixtures.settings import MIXTURE
 from reticent.privacy.release import Release
@@ -45,6 +49,7 @@ __all__ = [
     "best_radius",
     "component_weights",
     "em_step",
+    "fewest_components",
     "find_centres",
     "fit_histogram",
     "fit_pooled_normal",
@@ -93,8 +98,7 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
     noise = _gram_noise(lengths.noise_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
     noise[~lengths.holding()] = np.inf  # noise alone would find records at a point
-    unclipped = np.ones(len(noise))
-    radius = lengths.best_clip(lengths.edges, noise**2, unclipped, np.zeros(len(noise)))
+    radius = lengths.best_clip(lengths.edges, noise**2, np.ones(len(noise)))
     return radius, lengths.noise_sd
 
 
@@ -213,12 +217,16 @@ def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int
     thresholds = lengths.edges[wide_enough]
     gains = [clip_gains(d, radius) for radius in thresholds.tolist()]
     squares = thresholds**2
-    trace = np.array([gain.trace_gain for gain in gains]) * squares
-    normal = np.array([gain.identity_moment for gain in gains]) * squares
-    noise = _gram_noise(lengths.noise_sd, shares) * squares / trace
+    trace = np.array([gain.trace_gain for gain in gains])
+    deviation = np.array([gain.deviation_gain for gain in gains])
     size = lengths.n / components
-    cost = d * np.maximum(noise, MIXTURE.idle_noise * math.sqrt(size)) / size
-    return lengths.best_clip(thresholds, cost**2, trace, d * (1 - normal / trace))
+    idle = MIXTURE.idle_noise * math.sqrt(size)
+    noise = _gram_noise(lengths.noise_sd, shares)
+    # E‖noise‖² of a symmetric matrix (d, d): of its trace, and of the rest
+    cost2 = 2 * np.maximum(noise / trace, idle) ** 2
+    cost2 += (d * (d + 1) - 2) * np.maximum(noise / deviation, idle) ** 2
+    normal = np.diff(chi2.cdf(lengths.edges**2, d), prepend=0.0)
+    return lengths.best_clip(thresholds, cost2 / size**2, trace * squares, normal)
 
 
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
@@ -265,11 +273,20 @@ def find_centres(
     weights = np.full(searching, 1 / searching)
     means = random.normal(size=(searching, q))
     hard_steps, soft_steps = MIXTURE.centre_steps
-    for _ in range(hard_steps):
-        weights, means = _centre_step(view, whiten, mean, weights, means, shares=shares, hard=True)
+    move = partial(_centre_step, view, whiten, mean, shares=shares)
+    for step in range(hard_steps):
+        averaged = max(step - MIXTURE.splitting_steps + 1, 1)
+        decoded, means = move(weights, means, hard=True, least_step=1 / averaged)
+        weights = component_weights(decoded)
+        found = decoded.counts > MIXTURE.visible_centre * decoded.counts_sd
+        if step < MIXTURE.splitting_steps:
+            weights, means = _reseeded(weights, means, found, random)
+    if np.count_nonzero(found) >= components:
+        weights, means = weights[found] / weights[found].sum(), means[found]
     weights, means = _merge_centres(weights, means, components)
-    for _ in range(soft_steps):
-        weights, means = _centre_step(view, whiten, mean, weights, means, shares=shares, hard=False)
+    for step in range(soft_steps):
+        decoded, means = move(weights, means, hard=False, least_step=1 / (step + 1))
+        weights = component_weights(decoded)
     from_mean = means @ unwhiten.T
     white = (from_mean - weights @ from_mean) @ pooled.whitening[0]
     within = clamp_eigenvalues(
@@ -288,8 +305,9 @@ def _centre_step(
     *,
     shares: int,
     hard: bool,
-) -> tuple[Array, Array]:
-    """Weights (K,) and means (K, q) after one EM step with one covariance.
+    least_step: float,
+) -> tuple[DecodedMoments, Array]:
+    """What one EM step with one covariance releases, and means (K, q) after it.
 
     In the coordinates (x − origin)·whiten, in which all records have covariance I. ``hard``: each
     record belongs to its nearest centre.
@@ -310,8 +328,27 @@ def _centre_step(
     )
     decoded = ResidualMoments.decode(view.release(statistic, shares))
     sizes = np.maximum(decoded.counts, MIXTURE.least_count * decoded.counts_sd)
-    means = means + (decoded.first / (sizes[:, None] * clip_gains(q, radius).mean_gain)) @ root.T
-    return component_weights(decoded), means
+    shift = _shrunk_shift(decoded, sizes, clip_gains(q, radius), least_step)
+    return decoded, means + shift @ root.T
+
+
+def _reseeded(
+    weights: Array, means: Array, found: NDArray[np.bool_], random: np.random.Generator
+) -> tuple[Array, Array]:
+    """Centres (K, q) of which those that no records are near share the records of large ones.
+
+    A centre without records would only follow the noise. It is put beside the one with the largest
+    weight, on a random side: if that one stands for two heaps, they are told apart.
+    """
+    weights, means = weights.copy(), means.copy()
+    for lost in np.flatnonzero(~found):
+        largest = int(weights.argmax())
+        side = random.normal(size=means.shape[1])
+        side *= MIXTURE.split_distance / float(np.linalg.norm(side))
+        means[lost] = means[largest] + side
+        means[largest] = means[largest] - side
+        weights[lost] = weights[largest] = weights[largest] / 2
+    return weights, means
 
 
 def component_weights(decoded: DecodedMoments) -> Array:
@@ -357,7 +394,7 @@ def em_step(
 
     ``shares``: budget shares that it spends. ``least_step``: fraction of the estimated shift by
     which a centre moves at least, however large the noise in it is. ``moment_weights``: squared
-    weights of counts, sums and second moments, unless the covariance is tied. ``words``:
+    weights of counts, sums and second moments. ``words``:
     probabilities of the levels of words, which responsibilities depend on, too. ``radius``: clip
     threshold of residuals; without one, some of the shares are spent on finding it.
     """
@@ -409,11 +446,12 @@ def _residual_moments(
     """Release the moments of a mixture's whitened residuals, under its responsibilities."""
     tied = covariance_type == "tied"
     maps = mixture.whitening
-    if moment_weights is None:
-        moment_weights = MIXTURE.uncertain_centres.moment_weights
     if tied:
         maps = mixture.whitening[0]
-        moment_weights = MIXTURE.tied_moment_weights
+    if moment_weights is None:
+        moment_weights = MIXTURE.uncertain_centres.moment_weights
+        if tied:
+            moment_weights = MIXTURE.tied_moment_weights
     centres = np.einsum("kd,kdp->kp", mixture.means, mixture.whitening)
     statistic = residual_moments(
         view.metric(maps, centres),
@@ -454,10 +492,13 @@ def fit_histogram(
     components: int,
     shares: int,
     count_sd: float,
+    *,
+    at_most: bool = False,
 ) -> NormalMixture:
     """A mixture fitted to one noisy histogram of whitened records; for one or two dimensions.
 
-    ``count_sd``: noise of a count with one budget share.
+    ``count_sd``: noise of a count with one budget share. ``at_most``: whether there may be fewer
+    components, if the histogram says so.
     """
     d = pooled.means.shape[1]
     half_width = MIXTURE.histogram_half_width
@@ -469,7 +510,15 @@ def fit_histogram(
     line = (np.arange(bins) + 0.5) * width - half_width
     points = np.stack(np.meshgrid(*[line] * d, indexing="ij"), axis=-1).reshape(-1, d)
     counts = significant_counts(release.value.reshape((bins,) * d), float(release.sd[0]))
-    whitened_mixture = grid_mixture(points, counts, width, components)
+    noise = math.hypot(float(release.sd[0]), 0.5)  # cut to whole records
+    fit = partial(grid_mixture, points, counts, width, count_sd=noise)
+    if at_most:
+        inside = np.abs(points).max(axis=1) < half_width - width  # the outermost cells hold more
+        whitened_mixture = best_by_counts(
+            fit, components, points[inside], release.value[inside], width, noise
+        )
+    else:
+        whitened_mixture = fit(components)
     return NormalMixture(
         whitened_mixture.weights,
         pooled.means + whitened_mixture.means @ pooled.roots[0].T,
@@ -491,8 +540,12 @@ def fits_better(
     mixture: NormalMixture,
     other: NormalMixture,
     shares: int,
+    handicap: float = 0.0,
 ) -> bool:
-    """Whether the first mixture has the larger log-likelihood, by a release."""
+    """Whether the first mixture has the larger log-likelihood, by a release.
+
+    ``handicap``: so many nats a record it may be behind.
+    """
     combined = NormalMixture(
         np.concatenate([mixture.weights, other.weights]),
         np.vstack([mixture.means, other.means]),
@@ -500,7 +553,7 @@ def fits_better(
     )
     centres = np.einsum("kd,kdp->kp", combined.means, combined.whitening)
     where = view.metric(combined.whitening, centres)
-    return likelier(view, where, combined.log_heights, len(mixture.weights), shares)
+    return likelier(view, where, combined.log_heights, len(mixture.weights), shares, (), handicap)
 
 
 def likelier(
@@ -510,8 +563,11 @@ def likelier(
     first: int,
     shares: int,
     words: tuple[WordTable, ...] = (),
+    handicap: float = 0.0,
 ) -> bool:
     """Whether the ``first`` components have the larger log-likelihood, or the others.
+
+    ``handicap``: so many nats a record they may be behind.
 
     By the mean of log-ratios, which are clipped: the less, the less noise there is. They are
     clipped at a wide threshold besides: a few records that are next to impossible may decide.
@@ -523,4 +579,32 @@ def likelier(
     levels = tuple(log_heights.tolist())
     release = view.release(LogRatio(where, levels, first, (narrow, wide), words), shares)
     much_worse = release.value[1] < -MIXTURE.visible_ratio * release.sd[1]
-    return bool(release.value[0] > 0 and not much_worse)
+    allowed = handicap / narrow * view.complete.number
+    return bool(release.value[0] > -allowed and not much_worse)
+
+
+def fewest_components(
+    view: RecordView,
+    mixture: LatentClassMixture,
+    count_sd: float,
+    better: Callable[[LatentClassMixture, LatentClassMixture, float], bool],
+) -> tuple[LatentClassMixture, int]:
+    """The mixture with as many of its components joined as the records allow; questions asked.
+
+    Along the path of joined pairs, by halving: is it ``better`` than one with more components, or
+    by a handicap behind, which is the price that the Bayesian information criterion sets on the
+    weights and means of the components between? Components within the noise of a count, which is
+    ``count_sd`` with one budget share, are left out before.
+    """
+    n = view.complete.number
+    price = (1 + view.dimension) * math.log(max(n, 2.0)) / (2 * n)
+    path = merge_path(mixture, MIXTURE.visible_centre * count_sd / n)
+    least, most, asked = 1, max(path), 0
+    while least < most:
+        middle = (least + most) // 2
+        asked += 1
+        if better(path[middle], path[most], (most - middle) * price):
+            most = middle
+        else:
+            least = middle + 1
+    return path[most], asked

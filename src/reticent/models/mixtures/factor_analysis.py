@@ -20,7 +20,6 @@ from reticent.errors import BadInput
 from reticent.inference.mixtures.bounded_normal import sample_bounded_normal
 from reticent.inference.mixtures.factor_model import (
     ROTATIONS,
-    CorrelationEstimate,
     factor_analysis,
     factor_log_density,
     factor_scores,
@@ -40,7 +39,7 @@ from reticent.models.mixtures.mixed_columns import (
     rounding_variances,
 )
 from reticent.models.mixtures.settings import COVARIANCE
-from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.models.mixtures.standardized_covariance import CovarianceEstimate, fit_covariance
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -58,6 +57,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
 
     _pure = False
     _releases = COVARIANCE.shares
+    _hidden_variances = COVARIANCE.hidden_for_density
     _n_features_out = property(lambda self: len(self.components_))
 
     n_components: int = 2
@@ -82,7 +82,13 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         bounds = curator.bounds
         self._encoding = distance_encoding(bounds)
         complete = CompleteRecords(unit_total(curator))
-        moments = fit_covariance(curator, noise, complete=complete, encoding=self._encoding)
+        moments = fit_covariance(
+            curator,
+            noise,
+            complete=complete,
+            encoding=self._encoding,
+            hidden_variances=self._hidden_variances,
+        )
         self.n_complete_ = complete.number
         self.n_complete_sd_ = complete.sd
         # where scaled coordinates begin, and one of their units, in the columns' own
@@ -94,7 +100,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         self._learn_directions(moments, moments.scale * self._half_ranges)
 
     @abstractmethod
-    def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
+    def _learn_directions(self, moments: CovarianceEstimate, scale: Array) -> None:
         """Compute the model from correlations (d, d), and scales (d,) in the columns' own units."""
 
     def _centred(self, X: object) -> Array:
@@ -141,7 +147,9 @@ class FactorAnalysis(_Factors):
     -------
     Neighbours: one record replaced, number of records public. Released: noisy means and mean
     squares of all columns, up to four times in ever finer steps, and the Gram matrix of the
-    standardised records, once. Must be public: the bounds, the number of records, all parameters.
+    standardised records, once; or, where noise would hide what single columns vary by, the mean of
+    the records and their mean squared distance from it, up to three times, and the Gram matrix of
+    the records on one scale. Must be public: the bounds, the number of records, all parameters.
     ``score``, ``score_samples`` and ``transform`` read the records they are given without
     protection.
 
@@ -164,7 +172,7 @@ class FactorAnalysis(_Factors):
         if self.rotation is not None:
             check_choice("rotation", self.rotation, ROTATIONS)
 
-    def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
+    def _learn_directions(self, moments: CovarianceEstimate, scale: Array) -> None:
         W, psi = factor_analysis(moments.correlation, int(self.n_components), moments.least)
         # EM leaves a rotation open: take the one in which the factors explain as much as they can,
         # one after the other
@@ -251,7 +259,7 @@ class PCA(_Factors):
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: as for ``FactorAnalysis``,
-    of which this is another reading. Must be public: the bounds, the number of records, all
+    on one scale already where noise is less. Must be public: the bounds, the number of records, all
     parameters. ``transform`` and ``score`` read the records they are given without protection.
 
     Examples
@@ -263,7 +271,9 @@ class PCA(_Factors):
     True
     """
 
-    def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
+    _hidden_variances = COVARIANCE.hidden_for_directions
+
+    def _learn_directions(self, moments: CovarianceEstimate, scale: Array) -> None:
         values, vectors = np.linalg.eigh(moments.correlation * np.outer(scale, scale))
         k = int(self.n_components)
         components = vectors[:, : -k - 1 : -1].T

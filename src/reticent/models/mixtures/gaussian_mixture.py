@@ -37,11 +37,13 @@ from reticent.inference.mixtures.gaussian_mixture import (
     map_estimate,
 )
 from reticent.inference.mixtures.latent_class import LatentClassMixture
+from reticent.inference.mixtures.merging import heavy_components
 from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.em_steps import (
     best_radius,
     em_step,
+    fewest_components,
     find_centres,
     fit_histogram,
     fit_pooled_normal,
@@ -88,10 +90,11 @@ class GaussianMixture(PrivateEstimator):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, optional
         Number of normal distributions. Fewer are used if the budget cannot carry so many, or if one
         normal distribution fits better: which is decided from public numbers and releases
-        (``n_components_``).
+        (``n_components_``). Without it as many as the releases tell apart, ten at the most, at no
+        further cost in privacy.
     covariance_type : "full", "tied", "diag" or "spherical"
         A covariance for each component, one for all, variances of each component along the columns,
         or one variance of each component (on the bounds' scale).
@@ -148,7 +151,7 @@ class GaussianMixture(PrivateEstimator):
     _pure = False
     _releases = MIXTURE.shares
 
-    n_components: int = 1
+    n_components: int | None = None
     _: KW_ONLY
     covariance_type: str = "full"
     weight_concentration_prior: float = 1.0
@@ -156,7 +159,8 @@ class GaussianMixture(PrivateEstimator):
     degrees_of_freedom_prior: float | None = None
 
     def _check(self) -> None:
-        check_integer("n_components", self.n_components, 1, MIXTURE.most_components)
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1, MIXTURE.most_components)
         check_choice("covariance_type", self.covariance_type, COVARIANCE_TYPES)
         for name, least in (("weight_concentration_prior", 1), ("mean_precision_prior", 0)):
             if not least <= as_float(getattr(self, name)) < math.inf:
@@ -173,13 +177,40 @@ class GaussianMixture(PrivateEstimator):
                 f"than {least}, not {nu!r}."
             )
         check_encoded_width(MixedColumns.of(bounds).encoding)
-        numbers = int(self.n_components) * len(bounds.x) ** 2
+        components = self._most_components(len(bounds.x))
+        numbers = components * len(bounds.x) ** 2
         most = MIXTURE.most_covariance_numbers
         if numbers > most:
             raise BadInput(
-                f"{self.n_components} covariances of {len(bounds.x)} columns are {numbers:,} "
+                f"{components} covariances of {len(bounds.x)} columns are {numbers:,} "
                 f"numbers, more than {most:,}: choose fewer components or columns."
             )
+
+    def _most_components(self, d: int) -> int:
+        """How many components there may be: a public number."""
+        if self.n_components is not None:
+            return int(self.n_components)
+        carried = MIXTURE.most_covariance_numbers // d**2
+        return min(MIXTURE.free_components[1], max(carried, 1))
+
+    def _sought_components(self, d: int, columns: int, count_sd: float, n: float) -> int:
+        """How many components are sought in d directions: each must not be lost in the noise.
+
+        ``columns``: of the table; ``count_sd``: noise of a count with one budget share.
+        """
+        few = MIXTURE.free_components[0]
+        histogram = columns == d <= MIXTURE.most_histogram_columns
+        searched = self.n_components is None and not histogram
+        components = self._most_components(columns)
+        while components > 1:
+            noise = _centre_noise(components, d, count_sd) / n
+            allowed = MIXTURE.carried_centre_sd
+            if searched and components > few:
+                allowed = MIXTURE.free_centre_sd
+            if noise <= allowed:
+                break
+            components -= 1
+        return components
 
     def learn(self, curator: Oracle) -> None:
         """Ask for one stage after the other; each depends on releases before it only."""
@@ -250,12 +281,9 @@ class GaussianMixture(PrivateEstimator):
         columns = margins.columns
         plan = MIXTURE.uncertain_centres
         left = MIXTURE.shares - sum(MIXTURE.pooled) - MIXTURE.margins
-        components = int(self.n_components)
-        while components > 1 and (
-            _centre_noise(components, view.dimension, count_sd) / view.complete.number
-            > MIXTURE.carried_centre_sd
-        ):
-            components -= 1
+        components = self._sought_components(
+            view.dimension, len(view.curator.bounds.x), count_sd, view.complete.number
+        )
         if components == 1:
             return refine_single(numbers, one, margins, left)
         found = find_centres(
@@ -280,6 +308,21 @@ class GaussianMixture(PrivateEstimator):
                 least_step=1 / (step + 1),
             )
         last = plan.components - MIXTURE.margins
+        if self.n_components is None:
+            joined, asked = fewest_components(
+                view,
+                mixture,
+                count_sd,
+                lambda few, many, price: mixed_fits_better(
+                    numbers, columns, few, many, MIXTURE.question, price
+                ),
+            )
+            last -= asked * MIXTURE.question
+            if len(joined.weights) == 1:
+                return refine_single(numbers, one, margins, last + 2 * MIXTURE.comparison)
+            if len(joined.weights) < components and joined.normal is not None:
+                joined = replace(joined, normal=_of_type(joined.normal, covariance_type))
+            mixture = joined
         if not mixed_fits_better(numbers, columns, mixture, one, MIXTURE.comparison):
             return refine_single(numbers, one, margins, last + MIXTURE.comparison)
         initial = mixture
@@ -293,6 +336,8 @@ class GaussianMixture(PrivateEstimator):
                 least_step=1 / (step + 3),
                 moment_weights=plan.moment_weights,
             )
+        if self.n_components is None:
+            mixture = _clear_of_noise(mixture, view, count_sd)
         if mixed_fits_better(numbers, columns, mixture, initial, MIXTURE.comparison):
             return mixture
         return initial
@@ -353,12 +398,7 @@ class GaussianMixture(PrivateEstimator):
         """
         d = pooled.means.shape[1]
         shares_left = MIXTURE.shares - sum(MIXTURE.pooled)
-        components = int(self.n_components)
-        while components > 1 and (
-            _centre_noise(components, d, count_sd) / view.complete.number
-            > MIXTURE.carried_centre_sd
-        ):
-            components -= 1  # each would be lost in the noise
+        components = self._sought_components(d, d, count_sd, view.complete.number)
         if components == 1:
             return _learn_single(view, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
@@ -376,15 +416,16 @@ class GaussianMixture(PrivateEstimator):
     ) -> NormalMixture:
         """Components from one histogram and, with enough records, from residuals besides."""
         plan = MIXTURE.uncertain_centres
+        at_most = self.n_components is None
         component_size = view.complete.number * math.sqrt(MIXTURE.shares) / (count_sd * components)
         if component_size < MIXTURE.refined_component_size:
             shares = shares_left - MIXTURE.comparison
-            mixture = fit_histogram(view, most, components, shares, count_sd)
+            mixture = fit_histogram(view, most, components, shares, count_sd, at_most=at_most)
             if fits_better(view, mixture, pooled, MIXTURE.comparison):
                 return mixture
             return pooled
         shares = MIXTURE.search_shares(plan)
-        mixture = fit_histogram(view, most, components, shares, count_sd)
+        mixture = fit_histogram(view, most, components, shares, count_sd, at_most=at_most)
         mixture = _constrained(mixture, str(self.covariance_type))
         return self._learn_covariances(view, mixture, pooled, count_sd, plan)
 
@@ -415,6 +456,20 @@ class GaussianMixture(PrivateEstimator):
                 covariance_type=tied_type,
                 least_step=1 / (step + 1),
             )
+        if self.n_components is None:
+            joined, asked = fewest_components(
+                view,
+                _as_classes(mixture),
+                count_sd,
+                lambda few, many, price: fits_better(
+                    view, _numbers_of(few), _numbers_of(many), MIXTURE.question, price
+                ),
+            )
+            plan = replace(plan, components=plan.components - asked * MIXTURE.question)
+            if len(joined.weights) == 1:
+                return _learn_single(view, pooled, plan.components + 2 * MIXTURE.comparison)
+            if len(joined.weights) < components:
+                mixture = _of_type(_numbers_of(joined), covariance_type)
         return self._learn_covariances(view, mixture, pooled, count_sd, plan)
 
     def _learn_covariances(
@@ -447,10 +502,14 @@ class GaussianMixture(PrivateEstimator):
         converges = len(looks) > 1
         if not converges and not fits_better(view, mixture, pooled, MIXTURE.comparison):
             return _learn_single(view, pooled, plan.components + MIXTURE.comparison)
+        covariance_type = str(self.covariance_type)
+        if covariance_type == "full" and noise > MIXTURE.hopeless_noise:
+            covariance_type = "tied"
+            mixture = _of_type(mixture, covariance_type)
         step = partial(
             em_step,
             view,
-            covariance_type=str(self.covariance_type),
+            covariance_type=covariance_type,
             moment_weights=plan.moment_weights,
         )
         if looks:
@@ -459,6 +518,8 @@ class GaussianMixture(PrivateEstimator):
         for done, shares in enumerate(looks):
             mixture = step(mixture, shares, least_step=1 / (done + 3), radius=radius)
         mixture = step(mixture, last, least_step=1 / (len(looks) + 3))
+        if self.n_components is None:
+            mixture = _numbers_of(_clear_of_noise(_as_classes(mixture), view, count_sd))
         if not fits_better(view, mixture, initial, MIXTURE.comparison):
             mixture = initial
         if converges and not fits_better(view, mixture, pooled, MIXTURE.comparison):
@@ -659,6 +720,33 @@ def _learn_single(view: RecordView, pooled: NormalMixture, shares_left: int) -> 
     for shares in (shares_left // 3, shares_left - shares_left // 3):
         normal = refine_normal(view, normal, shares)
     return normal
+
+
+def _clear_of_noise(
+    mixture: LatentClassMixture, view: RecordView, count_sd: float
+) -> LatentClassMixture:
+    """The mixture without components that are within the noise of a count."""
+    return heavy_components(mixture, MIXTURE.visible_centre * count_sd / view.complete.number)
+
+
+def _as_classes(mixture: NormalMixture) -> LatentClassMixture:
+    """Latent classes that have numbers alone."""
+    return LatentClassMixture(mixture.weights, mixture, ())
+
+
+def _numbers_of(mixture: LatentClassMixture) -> NormalMixture:
+    """The normal mixture of latent classes that have numbers alone."""
+    assert mixture.normal is not None
+    return mixture.normal
+
+
+def _of_type(mixture: NormalMixture, covariance_type: str) -> NormalMixture:
+    """The mixture with covariances of this type, of components that had others."""
+    if covariance_type != "tied" or (mixture.roots == mixture.roots[0]).all():
+        return _constrained(mixture, covariance_type)
+    within = np.einsum("k,kpq->pq", mixture.weights, mixture.covariances)
+    root = np.linalg.cholesky(clamp_eigenvalues(within, MIXTURE.least_sd**2))
+    return replace(mixture, roots=np.repeat(root[None], len(mixture.weights), axis=0))
 
 
 def _constrained(mixture: NormalMixture, covariance_type: str) -> NormalMixture:

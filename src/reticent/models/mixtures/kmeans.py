@@ -26,6 +26,7 @@ from reticent.inference.mixtures.adaptive_grid import (
     cell_splits,
     merge_light_cells,
 )
+from reticent.inference.mixtures.spread import looks_pay
 from reticent.inference.mixtures.weighted_kmeans import (
     nearest_centres,
     residual_radius,
@@ -46,7 +47,12 @@ from reticent.models.mixtures.mixed_columns import (
 )
 from reticent.models.mixtures.record_view import count_sd
 from reticent.models.mixtures.settings import KMEANS
-from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.models.mixtures.standardized_covariance import (
+    fit_around,
+    fit_covariance,
+    look_for_middle,
+    mean_noise,
+)
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -317,12 +323,12 @@ def _search_centres(
     """
     d = sum(encoded_widths(encoding)) if encoding else len(curator.bounds.x)
     step_noise = 2 * noise / math.sqrt(KMEANS.final_step_shares)
-    lost = KMEANS.search_clip * step_noise * k * math.sqrt(d) > curator.n
-    shares = KMEANS.lost_covariance_shares if lost else KMEANS.covariance_shares
-    covariance = fit_covariance(curator, noise, shares, complete=complete, encoding=encoding)
+    if KMEANS.search_clip * step_noise * k * math.sqrt(d) > curator.n:
+        return _place_centres(curator, complete, noise, d, k, encoding)
+    covariance = fit_covariance(
+        curator, noise, KMEANS.covariance_shares, complete=complete, encoding=encoding
+    )
     values, vectors = np.linalg.eigh(covariance.covariance)
-    if lost:
-        return _place_centres(curator, complete, covariance.mean, values, vectors, k, encoding)
     directions = min(len(values), math.ceil(KMEANS.directions_per_cluster * k))
     variances = np.maximum(values[: -directions - 1 : -1], 1e-9)
     axes = vectors[:, : -directions - 1 : -1]
@@ -377,34 +383,49 @@ def _search_centres(
 def _place_centres(
     curator: Oracle,
     complete: CompleteRecords,
-    mean: Array,
-    values: Array,
-    vectors: Array,
+    noise: float,
+    d: int,
     k: int,
     encoding: tuple[int, ...],
 ) -> Array:
     """Centres at the mean, and one standard deviation from it along the axes of most variance.
 
-    More centres than one never cost more than the one. ``values`` (d,), ``vectors`` (d, d): of the
-    covariance. One Lloyd step moves them as far as that stands above the noise.
+    More centres than one never cost more than the one. One Lloyd step moves them as far as that
+    stands above the noise. Where it would hide the axes, all is spent on one look for the mean, and
+    the columns take their place.
     """
-    axes = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
-    both = np.stack([axes.T, -axes.T], axis=1).reshape(-1, len(mean))
-    away = np.zeros((k, len(mean)))
-    away[1 : 1 + len(both)] = both[: k - 1]
-    centres = np.clip(mean + away, -1.0, 1.0)
-    thresholds = _clip_thresholds(float(np.maximum(values, 0.0).sum()), KMEANS.search_clip, k)
+    shares = KMEANS.lost_covariance_shares
+    looks = KMEANS.lost_looks
+    noise_length = mean_noise(curator, noise, shares, d)
+    pays = [looks_pay(noise_length, part) for part in KMEANS.lost_look_parts]
+    if not any(pays):
+        every = KMEANS.shares - KMEANS.count_shares
+        middle = look_for_middle(curator, noise, d, complete, encoding, looks=1, each=every)
+        return _around(middle.mean, np.eye(d) * math.sqrt(middle.square / d), k)
+    each = shares // looks - sum(pays)
+    middle = look_for_middle(curator, noise, d, complete, encoding, looks=looks, each=each)
+    found = fit_around(curator, middle, shares - looks * each, complete, encoding)
+    values, vectors = np.linalg.eigh(found.covariance)
+    centres = _around(middle.mean, (vectors * np.sqrt(values))[:, ::-1].T, k)
     clusters, _ = _lloyd_step(
         curator,
         complete,
-        np.eye(len(mean)),
+        np.eye(d),
         centres,
-        thresholds,
+        _clip_thresholds(middle.square, KMEANS.search_clip, k),
         shares=KMEANS.shares - KMEANS.lost_covariance_shares - KMEANS.count_shares,
         shrink=True,
         encoding=encoding,
     )
     return clusters.centres
+
+
+def _around(mean: Array, axes: Array, k: int) -> Array:
+    """Centres (k, d) at the mean (d,), and at both ends of axes (·, d) around it."""
+    both = np.stack([axes, -axes], axis=1).reshape(-1, len(mean))
+    away = np.zeros((k, len(mean)))
+    away[1 : 1 + len(both)] = both[: k - 1]
+    return np.clip(mean + away, -1.0, 1.0)
 
 
 def _clip_thresholds(mean_square: float, clip: float, k: int) -> Array:

@@ -172,8 +172,12 @@ def fits_better(
     mixture: LatentClassMixture,
     other: LatentClassMixture,
     shares: int,
+    handicap: float = 0.0,
 ) -> bool:
-    """Whether the first mixture has the larger log-likelihood, by a release."""
+    """Whether the first mixture has the larger log-likelihood, by a release.
+
+    ``handicap``: so many nats a record it may be behind.
+    """
     joined = mixture.joined(other)
     return likelier(
         view,
@@ -182,6 +186,7 @@ def fits_better(
         len(mixture.weights),
         shares,
         _word_tables(columns, joined),
+        handicap,
     )
 
 

@@ -64,7 +64,7 @@ class MixtureSettings:
     """Second moments have four times the weight of sums: 22 % less noise than balanced weights."""
     certain_centres: MixtureSchedule = MixtureSchedule(1, (8, 12), 92, (1, 4, 32))
     """Where centres are certain, most is spent on covariances. Both schedules spend as much."""
-    certain_centre_sd: float = 0.03
+    certain_centre_sd: float = 0.06
     """How far noise may move a centre in one step for centres to count as certain."""
 
     # Pooled normal distribution
@@ -94,6 +94,13 @@ class MixtureSettings:
     centre_steps: tuple[int, int] = (14, 6)
     """Steps before and after centres are merged. The first ones assign each record to its nearest
     centre: soft assignments draw random centres together to one point."""
+    visible_centre: float = 2.0
+    """Standard deviations of its noise that the number of records nearest to a centre must exceed,
+    else it is put beside the centre with most records,"""
+    splitting_steps: int = 9
+    """in so many first steps."""
+    split_distance: float = 0.25
+    """How far both are moved apart, in standard deviations of all records."""
     directions_per_component: float = 1.5
     """Leading directions in which centres search, at least two."""
     least_count: float = 4.0
@@ -106,9 +113,18 @@ class MixtureSettings:
     single_look_noise: float = 1.0
     """Noise in the eigenvalues of a component's covariance, relative to them, above which all that
     is left is spent on one look."""
+    hopeless_noise: float = 3.0
+    """The same noise, above which components have one covariance."""
     converging_noise: float = 0.15
     """The same noise, with which one more step of EM is worth its share of the budget."""
     most_components: int = 200
+    free_components: tuple[int, int] = (3, 10)
+    """How many are sought where none are asked for: at least, if the budget carries them, and at
+    the most; they are joined afterwards,"""
+    free_centre_sd: float = 0.05
+    """and must be found: so far may noise move a centre in one step, before fewer are sought."""
+    question: int = 1
+    """Budget shares for each question how many there are, which the last stage has less."""
     most_covariance_numbers: int = 5 * 10**6
 
     # Histogram, in one or two dimensions
@@ -186,7 +202,12 @@ class KMeansSettings:
     # Many columns: covariance, search in the leading directions, steps in all columns
     covariance_shares: int = 4
     lost_covariance_shares: int = 12
-    """The same, where noise would move centres farther than records lie apart."""
+    """The same, where noise would move centres farther than records lie apart,"""
+    lost_looks: int = 4
+    """looks for the mean among these,"""
+    lost_look_parts: tuple[float, float] = (2 / 3, 1 / 2)
+    """with one share each if looks would pay at the first part of the budget, two if they would at
+    the second; if at neither, all the budget is for one look."""
     search_steps: int = 5
     final_steps: int = 3
     final_step_shares: int = 2
@@ -227,6 +248,16 @@ class CovarianceSettings:
     column_clip: float = 4.0
     """Standard deviations that a standardised column is clipped to, where noise is not idle: a rare
     value far away in a column that hardly varies shall not shorten the rest of its record."""
+    hidden_for_directions: float = 0.02
+    """Noise of a column's variance, relative to it, above which columns are not standardised for
+    the directions of most variance, which are measured on the bounds' scale,"""
+    hidden_for_density: float = 0.6
+    """and for a density, which says what is likely in each column: there noise must hide more."""
+    looks_part: float = 0.35
+    """Part of the budget shares for looks at the mean, where columns are not standardised."""
+    look_weights: tuple[int, int, int] = (4, 4, 1)
+    """Squared weights of the count, the sums, and the one sum of squares of a look for the mean,
+    which costs nothing: the sums alone have as much noise."""
     high_noise: float = 0.4
     """In the first mean squares, of columns within ±1: with more, finer stages find nothing, and
     all is spent on one."""

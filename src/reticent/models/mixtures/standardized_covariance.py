@@ -6,18 +6,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.mixtures.factor_model import ColumnEstimates, CorrelationEstimate
+from reticent.inference.mixtures.spread import (
+    Middle,
+    SpreadEstimate,
+    first_radius,
+    looks_pay,
+    wide_enough,
+)
 from reticent.models.mixtures.complete_records import CompleteRecords
+from reticent.models.mixtures.record_view import count_sd
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.models.unit_total import unit_total
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
 from reticent.privacy.row_maps.features.column_encoding import encoded_widths
+from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.sum import EnforcedSum
 
-__all__ = ["fit_covariance"]
+__all__ = [
+    "CovarianceEstimate",
+    "fit_around",
+    "fit_covariance",
+    "look_for_middle",
+    "mean_noise",
+]
 
 Array = NDArray[np.float64]
+CovarianceEstimate = CorrelationEstimate | SpreadEstimate
 
 
 def fit_covariance(
@@ -27,8 +43,12 @@ def fit_covariance(
     *,
     complete: CompleteRecords | None = None,
     encoding: tuple[int, ...] = (),
-) -> CorrelationEstimate:
+    hidden_variances: float = math.inf,
+) -> CovarianceEstimate:
     """Means, scales and correlations of the scaled records, encoded where columns are mixed.
+
+    Where public numbers say that the noise of a column's variance is more than
+    ``hidden_variances`` of it, all columns are measured by one length; else they are standardised.
 
     ``complete`` learns how many records lack no value.
 
@@ -39,6 +59,8 @@ def fit_covariance(
     d = len(curator.bounds.x)
     if encoding:
         d = sum(encoded_widths(encoding))
+    if _relative_noise(noise, shares // 2, d) > hidden_variances * curator.n:
+        return _fit_spread(curator, noise, shares, d, complete, encoding)
     column_norm2, record_norm2 = (
         d * (large + small / d**0.5)
         for large, small in (COVARIANCE.column_norm, COVARIANCE.record_norm)
@@ -62,6 +84,94 @@ def fit_covariance(
     return CorrelationEstimate(
         columns, scale, release.matrix() / n, float(release.matrix_sd()[0, 0]) / n
     )
+
+
+def _relative_noise(noise: float, shares: int, d: int) -> float:
+    """Noise of a column's variance, relative to it, times n: of records of one length."""
+    return 2 * noise * d / math.sqrt(shares)
+
+
+def _fit_spread(
+    curator: Oracle,
+    noise: float,
+    shares: int,
+    d: int,
+    complete: CompleteRecords,
+    encoding: tuple[int, ...],
+) -> SpreadEstimate:
+    """Mean and covariance on one scale: looks for the mean, each from the one before, and a Gram.
+
+    With too much noise for that, the Gram matrix is about the middle of the box, and one look says
+    how many records there are.
+    """
+    looks = max(round(COVARIANCE.looks_part * shares), 1)
+    centred = looks_pay(mean_noise(curator, noise, shares, d), looks / shares)
+    if not centred:
+        looks = 1
+    middle = look_for_middle(curator, noise, d, complete, encoding, looks=looks, each=1)
+    return fit_around(curator, middle, shares - looks, complete, encoding, centred=centred)
+
+
+def mean_noise(curator: Oracle, noise: float, shares: int, d: int) -> float:
+    """Expected length of the noise in a mean by so many shares, relative to that of records."""
+    return 2 * noise * math.sqrt(d / shares) / curator.n
+
+
+def look_for_middle(
+    curator: Oracle,
+    noise: float,
+    d: int,
+    complete: CompleteRecords,
+    encoding: tuple[int, ...],
+    *,
+    looks: int,
+    each: int,
+) -> Middle:
+    """Where records are, and how far from there, by looks with ``each`` so many budget shares."""
+    longest = float(d if encoding else curator.bounds.radius2) ** 0.5
+    noise_length = mean_noise(curator, noise, each, d)
+    middle = Middle(d, longest, longest * first_radius(noise_length))
+    excess = wide_enough(noise_length)
+    for _ in range(looks):
+        statistic = residual_moments(
+            metric(np.eye(d), middle.mean[None], encoding),
+            radius=np.full(1, middle.radius),
+            second="trace",
+            together=True,
+            weights=COVARIANCE.look_weights,
+            hard=True,
+        )
+        release = curator.release(statistic, shares_spent=each)
+        complete.add(float(release.value[0]), count_sd(release))
+        n = complete.number
+        sums, square = release.value[1:-1] / n, float(release.value[-1]) / n
+        middle.add(sums, float(release.sd[1]) / n, square, float(release.sd[-1]) / n)
+        middle.radius = middle.wide(excess)
+    return middle
+
+
+def fit_around(
+    curator: Oracle,
+    middle: Middle,
+    shares: int,
+    complete: CompleteRecords,
+    encoding: tuple[int, ...],
+    *,
+    centred: bool = True,
+) -> SpreadEstimate:
+    """The covariance, by a Gram matrix about a mean, or else about the middle of the box."""
+    d = len(middle.mean)
+    centre = np.zeros(d)
+    radius = middle.looked
+    if centred:
+        centre = middle.mean
+        radius = middle.narrow()
+    release = curator.release(
+        ScaledGram(_as_tuple(centre), (1 / radius,) * d, 1.0, encoding), shares_spent=shares
+    )
+    n = complete.number
+    sd = float(release.matrix_sd()[0, 0]) / n
+    return SpreadEstimate(middle, release.matrix() / n, sd, radius, centred=centred)
 
 
 def _fit_columns(

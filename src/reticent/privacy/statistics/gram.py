@@ -19,7 +19,8 @@ from reticent.privacy.statistics.integer_grid import log2_ceiling
 
 __all__ = ["EnforcedGram", "Gram", "as_they_are", "upper_triangle"]
 
-_CACHE = 2**16  # numbers in a piece of rows: half a megabyte
+_CACHE = 2**16  # numbers in a piece of rows: half a megabyte,
+_LEAST_ROWS = 2**10  # unless these are fewer rows, of which BLAS makes poor products
 
 
 def as_they_are(records: Rows) -> Rows:
@@ -73,24 +74,22 @@ class EnforcedGram(EnforcedRows):
 
     @property
     def piece_rows(self) -> int:
-        """Rows of a block that are made together: a piece stays in cache."""
-        return max(64, _CACHE // self.columns)
+        """Rows of a block that are made and multiplied together: they are few, and stay in a cache.
 
-    def stacked(self, records: Rows, scale: Callable[[Rows], Rows] = as_they_are) -> Rows:
-        """The integer rows of a block, made in pieces; ``scale`` scales records that are raw."""
-        q = np.empty((len(records), self.columns))
-        for piece in pieces(0, len(records), self.piece_rows):
-            q[piece] = self.integers(scale(records[piece]))
-        return q
+        But not too few: a product of short rows takes as long as one of longer ones.
+        """
+        return max(_LEAST_ROWS, _CACHE // self.columns)
 
     def raw_block_sum(self, raw: Rows, scale: Callable[[Rows], Rows]) -> NDArray[Any]:
         """The same as `block_sum`, with each piece scaled while it is in a cache."""
-        return gram(self.stacked(raw, scale))
+        total = np.zeros((self.columns, self.columns))
+        for piece in pieces(0, len(raw), self.piece_rows):
+            total += gram(self.integers(scale(raw[piece])))  # whole, and below 2⁵³ for the block
+        return total
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
-        """qᵀq by BLAS (a symmetric rank-k update), exact."""
-        q = self.stacked(records)
-        return gram(q)
+        """Σqqᵀ by BLAS (symmetric rank-k updates), exact."""
+        return self.raw_block_sum(records, as_they_are)
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The upper triangle, row by row."""

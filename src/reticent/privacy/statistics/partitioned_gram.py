@@ -120,6 +120,10 @@ class EnforcedPartitionedGram(EnforcedGram):
             q[piece, m:] = self.residual_integers(features, some)
         return q
 
+    def raw_block_sum(self, raw: Rows, scale: Callable[[Rows], Rows]) -> NDArray[Any]:
+        """Σqqᵀ of a whole block at once: columns are long, and nothing is gained by pieces."""
+        return gram(self.stacked(raw, scale))
+
     def residual_products(self, features: NDArray[np.int32], records: Rows) -> Rows:
         """Σ(h, t)tᵀ over one block whose features are known, (m + p, p).
 

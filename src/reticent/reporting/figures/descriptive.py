@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 
 from reticent.reporting.figures.axes import label_blocks, label_input
 from reticent.reporting.figures.palette import LIGHT
-from reticent.reporting.figures.style import Axes, Figure, draw_cells, on_ranges, sheet, styled
+from reticent.reporting.figures.style import (
+    Axes,
+    Figure,
+    FuncFormatter,
+    MaxNLocator,
+    draw_cells,
+    on_ranges,
+    sheet,
+    styled,
+)
 from reticent.reporting.formatting import truncate_name
 from reticent.reporting.presenter import MOST_COLUMNS
 from reticent.reporting.presenters.descriptive import format_mean
@@ -29,6 +38,8 @@ _MOST_UPRIGHT = 10  # bars of words, beside each other
 _MOST_LYING = 16  # bars of words, below each other
 _MOST_DRAWN = 40  # groups of a table; of larger ones the totals by each key are drawn
 _ROW = 0.2  # inches, of a group
+_LONG_NUMBER = 10_000  # numbers of five digits touch each other at the usual number of ticks
+_LONG_TICKS = 3  # between ticks of such numbers
 _MOST_WRITTEN = 10  # columns whose correlations are written as numbers
 
 
@@ -171,8 +182,17 @@ def draw_table(presenter: "TablePresenter", width: float) -> Figure:
             axes.set_xlim(left=max(axes.get_xlim()[0], low))
         if high is not None:
             axes.set_xlim(right=min(axes.get_xlim()[1], high))
+        _fit_long_numbers(axes)
         axes.set_yticks(places, labels)
         axes.set(xlabel=truncate_name(presenter.heading(name)), ylim=(len(rows) - 0.4, -0.6))
         axes.grid(axis="y", color=LIGHT["rule"], lw=0.5)
         axes.set_axisbelow(True)
     return figure
+
+
+def _fit_long_numbers(axes: Axes) -> None:
+    """Fewer ticks, with signs between thousands, where numbers would run into each other."""
+    if max(map(abs, axes.get_xlim())) < _LONG_NUMBER:
+        return
+    axes.xaxis.set_major_locator(MaxNLocator(_LONG_TICKS))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

@@ -271,7 +271,12 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         ]
         if getattr(self.model, "level_probabilities_", {}):
             remarks.append("Of words, those that are most frequent in the part.")
-        if found < wanted:
+        if wanted is None:
+            remarks.append(
+                "How many parts there are was chosen from the releases, at no further cost in "
+                f"privacy: {found}."
+            )
+        elif found < wanted:
             remarks.append(
                 f"{wanted} components were asked for; the noise at this budget carries {found}, or "
                 "one normal law fitted the records better."

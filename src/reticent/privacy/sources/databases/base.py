@@ -117,8 +117,8 @@ def scan_database(address: str, *, table: str | None = None, query: str | None =
     """Return the source for a table or a query of a database; connects, and reads no record."""
     if (table is None) == (query is None):
         raise BadInput(
-            f"Say which records of {shown_address(address)} to read: table='patients' "
-            "(--table patients), or a query='SELECT …' (--query); one of the two.",
+            f"Say which records of {shown_address(address)} to read: table='patients', or "
+            "a SELECT as query=…; one of the two.",
             parameter="table",
         )
     connect: Callable[[str], Session] = import_module(_engine(address)).connect
