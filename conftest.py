@@ -1,5 +1,6 @@
 """Settings for all tests, doctests and documentation snippets."""
 
+import gc
 import importlib.util
 import itertools
 import os
@@ -22,15 +23,17 @@ if (
 ):  # so do shells that start tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # tests run in parallel; threads inside each would only wait
+# tests run in parallel; threads inside each would only wait
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("shared", deadline=None)  # the machines are shared and slow at times
 settings.load_profile("shared")
+
+gc.disable()  # until the tests are collected: hardly anything of so many objects is garbage
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +77,11 @@ def _repeat_noise(patch, name):
         return sha256(f"{name} {next(count)}".encode()).digest()
 
     patch.setattr(os, "urandom", key)
+
+
+def pytest_collection_finish():
+    """From here on, garbage is collected."""
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

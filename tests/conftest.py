@@ -4,6 +4,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,25 @@ def starter():
         yield process
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
+
+
+@pytest.fixture
+def elsewhere(starter, tmp_path):
+    """Run Python code in a process that knows nothing of this one: its exit code and its output.
+
+    It is forked from `starter`, for importing takes longest.
+    """
+    from tests.support.serving import Started  # the service, which few tests need
+
+    def call(code):
+        out = tmp_path / "elsewhere.out"
+        err = tmp_path / "elsewhere.err"
+        process = Started(["-c", textwrap.dedent(code)], out, err, starter)
+        ended = process.wait()
+        print(err.read_text())  # pytest shows it if the test fails
+        return ended, out.read_text()
+
+    return call
 
 
 @pytest.fixture(scope="session")

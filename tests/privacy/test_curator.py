@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import pickle
-import subprocess
 import sys
 import threading
 import warnings
@@ -279,7 +278,7 @@ def test_threads_cannot_race_for_more_than_was_paid():
         sys.setswitchinterval(interval)
 
 
-def test_a_fork_cannot_use_what_its_parent_paid():
+def test_a_fork_cannot_use_what_its_parent_paid(elsewhere):
     code = """
 import os, numpy as np, reticent
 from reticent.models.descriptive.mean import MeanSum
@@ -296,7 +295,7 @@ if os.fork() == 0:
 assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
 one.release(MeanSum(2, 2))
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    assert elsewhere(code) == (0, "")
 
 
 def test_a_statistic_cannot_ask_for_another_release_while_it_is_asked():

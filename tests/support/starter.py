@@ -1,8 +1,8 @@
 """Not a test: a program that has imported what commands need, and forks processes that run them.
 
-Importing takes longest. Each line on its input is JSON: a command with the files that it writes to
-(answered by the process id), or the id of a process (answered by its exit code, or null while it
-runs).
+Importing takes longest. Each line on its input is JSON: a command, or ``-c`` and Python code, with
+the files that it writes to (answered by the process id), or the id of a process (answered by its
+exit code, or null while it runs).
 """
 
 import json
@@ -47,6 +47,9 @@ def run(words, out, err, env):
     unbuffered = {"buffering": 1, "errors": "backslashreplace"}
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False, **unbuffered)
     os.environ.update(env)
+    if words[0] == "-c":
+        exec(words[1], {"__name__": "__main__"})
+        return
     sys.argv = ["reticent", *words]
     main()
 

@@ -3,8 +3,6 @@
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -140,23 +138,29 @@ def test_a_place_that_cannot_be_written_is_5(run, tmp_path):
     assert "Traceback" not in answer.err
 
 
-def test_the_example_of_labels_runs_and_draws(tmp_path):
-    example = Path(__file__).parents[3] / "examples" / "labels.py"
-    answer = subprocess.run(
-        [sys.executable, str(example), tmp_path / "a.png"], capture_output=True, text=True
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert "The inputs are NOT protected" in answer.stdout
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def program(path, *words):
+    """Code that runs a file as a program."""
+    asked = [str(word) for word in (path, *words)]
+    run = "runpy.run_path(sys.argv[0], run_name='__main__')"
+    return f"import runpy, sys\nsys.argv = {asked}\n{run}"
+
+
+def test_the_example_of_labels_runs_and_draws(tmp_path, elsewhere):
+    ended, out = elsewhere(program(EXAMPLES / "labels.py", tmp_path / "a.png"))
+    assert ended == 0
+    assert "The inputs are NOT protected" in out
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_example_runs():
-    example = Path(__file__).parents[3] / "examples" / "first_release.py"
-    answer = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
-    assert answer.returncode == 0, answer.stderr
-    assert "(1, 1e-06)-differential privacy" in answer.stdout
-    assert answer.stdout.startswith("age ")
-    assert "Spent ε = 0.8" in answer.stdout
+def test_the_example_runs(elsewhere):
+    ended, out = elsewhere(program(EXAMPLES / "first_release.py"))
+    assert ended == 0
+    assert "(1, 1e-06)-differential privacy" in out
+    assert out.startswith("age ")
+    assert "Spent ε = 0.8" in out
 
 
 def test_a_plan_says_how_far_single_functions_reach(run):

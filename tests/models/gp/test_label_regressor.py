@@ -3,8 +3,6 @@
 What it promises, what it refuses, and that it is far better than noise on single labels.
 """
 
-import subprocess
-import sys
 from base64 import b64decode
 from dataclasses import replace
 
@@ -206,16 +204,15 @@ def test_a_curator_that_protects_records_gives_no_inputs_away():
         reticent.LabelGPRegressor(stages=1, **FIXED).learn(curator)
 
 
-def test_two_processes_give_the_same_values(default, tmp_path):
+def test_two_processes_give_the_same_values(default, tmp_path, elsewhere):
     default.save(tmp_path / "m")
     code = f"""
 import numpy as np, reticent
 points = np.linspace(0, 10, 41)[:, None]
 print(reticent.load({str(tmp_path / "m")!r}).predict(points).tobytes().hex())
 """
-    other = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    ended, other = elsewhere(code)
+    assert ended == 0
     assert bytes.fromhex(other) == default.predict(GRID).tobytes()
     np.testing.assert_allclose(
         default.predict(GRID[::7]), default.predict(GRID)[::7], rtol=1e-9

@@ -5,8 +5,6 @@ Paid first, chance before reading, two halves by row number, and nothing leaves 
 
 import gc
 import logging
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
@@ -239,7 +237,7 @@ def test_candidates_are_of_the_known_noise_and_bounds_themselves():
             Candidate(*terms)
 
 
-def test_a_crash_in_the_middle_stays_charged(tmp_path):
+def test_a_crash_in_the_middle_stays_charged(tmp_path, elsewhere):
     code = f"""
 import os, numpy as np, reticent
 from reticent.privacy.selection.private_selection import Candidate
@@ -253,7 +251,7 @@ one.choose(lambda *run: os._exit(9))
 """
     book = Ledger(tmp_path / "budget.db")
     book.open("people", 3.0, 1e-6)
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 9
+    assert elsewhere(code) == (9, "")
     (entry,) = book.history("people")
     assert entry.event == Selection(noise_multiplier=5.0, stop=0.25)
 

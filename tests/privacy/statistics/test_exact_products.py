@@ -2,9 +2,6 @@
 cluster's workers.
 """
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -169,7 +166,7 @@ def test_the_common_sizes_are_tried_before_anything_is_charged(monkeypatch, tmp_
     assert ledger.history("people") == []
 
 
-def test_a_worker_of_a_cluster_checks_its_own_blas():
+def test_a_worker_of_a_cluster_checks_its_own_blas(elsewhere):
     """In a process that has checked nothing itself: a partition is added up as on a worker."""
     code = """if True:
         import numpy as np, pandas as pd
@@ -187,5 +184,6 @@ def test_a_worker_of_a_cluster_checks_its_own_blas():
         np.matmul = multiply
         print(_partition_total(frame, work).integers())
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["refused True", "[3]"]
+    ended, out = elsewhere(code)
+    assert ended == 0
+    assert out.split("\n")[:2] == ["refused True", "[3]"]

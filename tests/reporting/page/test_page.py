@@ -41,9 +41,7 @@ CASES = {
     "table": lambda: made("table", columns=("age", EVIL), by=(("age", (0, 5, 10)),), mean=(EVIL,)),
     "gp of one": lambda: made("gp", columns=(EVIL,)),
     "gp of two": lambda: made("gp", columns=("age", EVIL)),
-    "gp of two, two outputs": lambda: made(
-        "gp", columns=("age", EVIL), outputs=("output <i>", "</svg>")
-    ),
+    "gp of one, two outputs": lambda: made("gp", columns=(EVIL,), outputs=("output <i>", "</svg>")),
     "classifier of one": lambda: made("classifier", columns=(EVIL,)),
     "classifier of two": lambda: made("classifier", columns=("age", EVIL), random_state=1),
     "classifier of three, nine classes": lambda: made(
