@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from reticent.inference.mixtures.spread import (
     Middle,
@@ -97,6 +99,16 @@ def test_lengths_are_what_they_were_before_they_were_shortened(whole):
     found, growth = unshortened(float(np.minimum(drawn, 1.0).mean()), 6.0)
     assert found == pytest.approx(whole, rel=0.03)
     assert growth >= 1.0
+
+
+@given(st.floats(1e-12, 10), st.floats(1, 300))
+@example(0.9, 1.0)
+@example(1e-12, 300.0)
+def test_any_mean_square_has_a_length(seen, dimensions):
+    """Whatever noise makes of it: a fit must not fail by it."""
+    whole, growth = unshortened(seen, dimensions)
+    assert min(seen, 0.9) <= whole <= 20
+    assert 1 <= growth < math.inf
 
 
 def test_looks_pay_where_noise_in_the_mean_is_less_than_what_they_save():

@@ -120,16 +120,24 @@ class Middle:
 def unshortened(seen: float, dimensions: float) -> tuple[float, float]:
     """Mean square of lengths that were shortened to one before, and by how much noise grows.
 
-    As if squares had a gamma distribution, of so many normal ``dimensions``.
+    As if squares had a gamma distribution, of so many normal ``dimensions``. With one or two
+    dimensions so many are short that lengths of any size may not have this mean square: then it is
+    the largest.
     """
     seen = min(seen, SPREAD.saturated)
+    largest = SPREAD.largest_square
     shape = dimensions / 2
 
     def excess(whole: float) -> float:
         within = shape / whole
         return float(whole * gammainc(shape + 1, within) + gammaincc(shape, within)) - seen
 
-    whole = float(brentq(excess, seen, SPREAD.largest_square))
+    if excess(seen) >= 0:  # nothing is shortened, but for rounding
+        whole = seen
+    elif excess(largest) <= 0:
+        whole = largest
+    else:
+        whole = float(brentq(excess, seen, largest))
     return whole, 1 / float(gammainc(shape + 1, shape / whole))
 
 
