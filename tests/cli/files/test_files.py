@@ -105,7 +105,7 @@ def test_a_column_may_have_any_name(mean, name):
         (b"\n\n", "data.csv"),
         (b"age,age\n1,2\n", "Give each column a name of its own"),
         (b"age\n", "no records"),
-        (b"PK\x03\x04\x00\x00", "age"),
+        (b"PK\x03\x04\x00\x00", "is no text"),
     ],
 )
 def test_what_is_no_table_is_refused_in_words(run, tmp_path, content, words):

@@ -90,13 +90,12 @@ def test_what_is_no_table_is_refused_and_not_shown(kind, pipe):
     assert "\0" not in str(refused.value)
 
 
-def test_signs_that_no_text_has_are_refused_in_the_first_line_alone(pipe):
-    for sign in ("\0", "\x01", "\x1b"):
-        pipe(f"a{sign},b\n1,2\n".encode())
-        with pytest.raises(BadInput, match="standard input is no text"):
-            scan("-")
-        pipe(f"a,b\n1{sign},2\n".encode())
-        assert scan("-").count() == 1
+def test_zero_bytes_are_refused_in_the_first_line_alone(pipe):
+    pipe(b"a\0,b\n1,2\n")
+    with pytest.raises(BadInput, match="standard input is no text"):
+        scan("-")
+    pipe(b"a,b\n1\0,2\n")
+    assert scan("-").count() == 1
 
 
 def test_the_command_line_reads_what_another_program_writes(tmp_path):
