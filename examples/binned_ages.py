@@ -23,8 +23,8 @@ for low, count, noise in zip(model.edges_[0], model.counts_, model.counts_sd_, s
 
 # Groups need not be bins: children of school age, and people outside working age.
 groups = {"6 to 16": [[(6, 16)]], "not 18 to 65": [[(0, 18)], [(65, 110)]]}
-number, doubt = model.predict_regions(list(groups.values()), return_std=True)
-for name, estimate, sd in zip(groups, number, doubt, strict=True):
+number, uncertainty = model.predict_regions(list(groups.values()), return_std=True)
+for name, estimate, sd in zip(groups, number, uncertainty, strict=True):
     print(f"{name:<13} {estimate:5.0f} ± {sd:.0f} people")
 
 # Mean weight by age, from one release of counts and sums together.

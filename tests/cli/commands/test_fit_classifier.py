@@ -75,7 +75,7 @@ def test_a_fit_is_shown_and_predicts(fit, run, records, tmp_path):
         "chance of yes",
         "95 % band",
         "A record whose label is missing, or not among the classes, is left out.",
-        "bands hold the model's own doubt and the privacy noise",
+        "bands hold the model's own uncertainty and the privacy noise",
         "reticent predict",
     ):
         assert said in words
@@ -85,7 +85,7 @@ def test_a_fit_is_shown_and_predicts(fit, run, records, tmp_path):
     assert model.releases_[0].bounds.classes == ("no", "yes")
     told = run("predict", path, records, "--out", out)
     assert told.code == 0, told.err
-    assert says(" ".join(told.out.split()), "ill:", "ill_no", "ill_yes", "chance")
+    assert says(" ".join(told.out.split()), "ill:", "ill_no", "ill_yes", "probability")
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert list(rows[0]) == ["age", "weight", "ill", "ill_no", "ill_yes"]
     inputs = np.array([[float(row["age"]), float(row["weight"])] for row in rows])

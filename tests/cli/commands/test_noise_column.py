@@ -109,7 +109,7 @@ def test_drawings_and_reports_show_the_function_only(model, tmp_path):
     figure = reticent.plot.release(model)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "mean",
-        "model’s doubt",
+        "model’s uncertainty",
         "and privacy noise",
     ]
     model.report(tmp_path / "r.html")

@@ -285,21 +285,22 @@ def print_prediction(about: dict[str, Any]) -> None:
         "Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines, in their order"
     )
     if "about" in about:
-        told = about["about"]
+        meaning = about["about"]
     elif "classes" in about:
-        told = (
-            f"{first}: the likeliest class; {rest[0]} to {rest[-1]}: the chance of each, doubt and "
-            "privacy noise counted in."
+        meaning = (
+            f"{first}: the likeliest class; {rest[0]} to {rest[-1]}: the probability of each, "
+            "uncertainty and privacy noise counted in."
         )
     else:
-        told = (
-            f"{first}: the mean; {rest[0]}: its standard deviation, model doubt and privacy noise"
+        meaning = (
+            f"{first}: the mean; {rest[0]}: its standard deviation, model uncertainty and privacy "
+            "noise"
         )
         if rest[1:]:
-            told += f"; {rest[1]}: of a single output."
+            meaning += f"; {rest[1]}: of a single output."
         else:
-            told += ". How noisy single outputs are, the file does not say."
-    aside(told, 12)
+            meaning += ". How noisy single outputs are, the file does not say."
+    aside(meaning, 12)
     if about["not_predicted"]:
         aside(
             f"Lines that lack an input, or have one of another kind, and so have no prediction: "

@@ -155,7 +155,7 @@ def _fit_and_report(folder: Path, data: Path, say: Say) -> Any:
 def _compare(model: Any, say: Say) -> dict[str, Any]:
     """Meet people who are not in the data.
 
-    Nobody lived, so the truth about them, and about their mean, may be told.
+    Nobody lived, so the truth about them, and about their mean, is public.
     """
     others = people(_OTHERS, _SEED + 1)
     inputs = np.column_stack([others[name] for name in _INPUTS])
@@ -163,9 +163,9 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
     off = others[_OUTPUT] - mean
     error = float(np.sqrt(np.mean(off**2)))
     spread = float(np.std(others[_OUTPUT]))
-    doubt = sum(model.variance_parts(inputs).values())
-    covered = float(np.mean(np.abs(off) <= BAND * np.sqrt(doubt)))
-    told = float(np.sqrt(np.mean(doubt)))
+    predictive_variance = sum(model.variance_parts(inputs).values())
+    covered = float(np.mean(np.abs(off) <= BAND * np.sqrt(predictive_variance)))
+    expected = float(np.sqrt(np.mean(predictive_variance)))
     wrong = mean - mean_weight(others["age"], others["height"])
     mean_error = float(np.sqrt(np.mean(wrong**2)))
     mean_covered = float(np.mean(np.abs(wrong) <= BAND * std))
@@ -173,11 +173,11 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
         "Result",
         _error_words(mean_error, error),
         f"on {_OTHERS:,} other people, whose weights spread by {spread:.1f} kg",
-        f"for them the fit itself expects {told:.1f} kg of one {_OUTPUT}",
+        f"for them the fit itself expects {expected:.1f} kg of one {_OUTPUT}",
         f"95 % bands hold {100 * mean_covered:.1f} % of the true means, "
         f"{100 * covered:.1f} % of the {_OUTPUT}s",
     )
-    errors = {"error": error, "mean_error": mean_error, "told": told, "spread": spread}
+    errors = {"error": error, "mean_error": mean_error, "told": expected, "spread": spread}
     return {**errors, "coverage": covered, "mean_coverage": mean_covered}
 
 

@@ -260,7 +260,7 @@ def _draw_one(axes: Axes, line: ClassProbabilities, reference: int, name: str) -
     """The chance of one class of two, with its band by causes."""
     first = True
     for at, of in _pieces(line):
-        for part, words in (("privacy", "and privacy noise"), ("model", "model’s doubt")):
+        for part, words in (("privacy", "and privacy noise"), ("model", "model’s uncertainty")):
             low, high = line.bands[part]
             axes.fill_between(
                 at,

@@ -56,7 +56,7 @@ COLOURS: dict[str, Pair] = {
     "muted": ("#566070", "#a6afbc"),
     "rule": ("#d3d9e1", "#3a434f"),
     "accent": ("#0b4f8a", "#7cbcf5"),
-    "model": ("#6ea6d7", "#2f73ad"),  # the three causes of doubt
+    "model": ("#6ea6d7", "#2f73ad"),  # the three causes of uncertainty
     "privacy": ("#accdea", "#244d73"),
     "noise": ("#dceaf7", "#1c3145"),
     "kept": ("#1a6b3c", "#7fd6a2"),  # the seal

@@ -47,7 +47,7 @@ __all__ = ["draw_bins", "draw_effects", "draw_line", "draw_regression", "frame_a
 # of the axis of what is known, above and below, for guesses, and for bins that lie outside
 _ROOM = 0.25
 _CAUSES = {
-    "model": "model’s doubt",
+    "model": "model’s uncertainty",
     "privacy": "and privacy noise",
     "noise": "and observation noise",
 }

@@ -60,8 +60,8 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
 
     predicts = True
     uncertainty = (
-        "The bands hold the model's own doubt and the privacy noise, but not what such values "
-        "change."
+        "The bands hold the model's own uncertainty and the privacy noise, but not what such "
+        "values change."
     )
     about_quality = (
         "This is what the model expects of itself, where there are records "
@@ -231,12 +231,12 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
         two = self.reference is not None
         caption = (
             "Lines are the chances of the classes; the bands hold about 95 %, the model’s own "
-            "doubt and the privacy noise."
+            "uncertainty and the privacy noise."
         )
         if two:
             caption = (
-                "The line is the chance. The bands hold about 95 % each: the model’s own doubt, "
-                "and that with the privacy noise."
+                "The line is the chance. The bands hold about 95 % each: the model’s own "
+                "uncertainty, and that with the privacy noise."
             )
         if self.reference is not None and level_points(self.model) is not None:
             word = next(c for c in input_columns(self.model) if c.categories is not None)

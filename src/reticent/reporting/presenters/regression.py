@@ -76,7 +76,7 @@ PRIOR = "The prior is what the model takes for usual where it knows nothing, not
 LEARNED_PRIOR = (
     "The prior, as learned from the releases, is what the model takes for "
     "usual among the records, not what it found; where hardly any are, it "
-    "doubts as much as before the fit, which can be far more."
+    "is as uncertain as before the fit, which can be far more."
 )
 _COUNT_NOISE = "numbers of records scatter around it by chance"
 _POINTS = 7  # along an input, of tables on a terminal and of --json
@@ -95,22 +95,22 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
 
     predicts = True
     uncertainty = (
-        "The ± is one standard deviation of the function: the model's own doubt and the privacy "
-        "noise, but not what such values change."
+        "The ± is one standard deviation of the function: the model's own uncertainty and the "
+        "privacy noise, but not what such values change."
     )
     caption = (
         "The line is the mean. The bands should hold 95 % each, one around the other: the model’s "
-        "own doubt, that and the privacy noise, and both with the spread of single outputs."
+        "own uncertainty, that and the privacy noise, and both with the spread of single outputs."
     )
     caption_without_noise = (
         "The line is the mean. The bands should hold 95 % each, one around the other: the model’s "
-        "own doubt, and that with the privacy noise. Single outputs spread around it by their own "
-        "levels."
+        "own uncertainty, and that with the privacy noise. Single outputs spread around it by "
+        "their own levels."
     )
 
     caption_of_rates = (
         "The line is the rate. The bands should hold 95 % each, one around the other: the model’s "
-        "own doubt, and that with the privacy noise."
+        "own uncertainty, and that with the privacy noise."
     )
 
     @property
@@ -565,7 +565,7 @@ def _uncertainty_table(output: RegressionOutput, points: dict[str, Values]) -> T
         for place, at in points.items()
     ]
     causes = {
-        "the model’s own doubt": "model",
+        "the model’s own uncertainty": "model",
         "privacy noise": "privacy",
         f"both: error of the mean of {name}": "function",
         f"spread of {name} around the mean": "noise",
@@ -573,7 +573,7 @@ def _uncertainty_table(output: RegressionOutput, points: dict[str, Values]) -> T
     }
     if output.column.is_rate:
         causes = {
-            "the model’s own doubt": "model",
+            "the model’s own uncertainty": "model",
             "privacy noise": "privacy",
             f"both: error of the {_mean_word(output)}": "function",
         }
