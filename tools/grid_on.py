@@ -5,12 +5,14 @@ python tools/grid_on.py OTHER/src OUT [options of python -m reticent.studies.own
 Cells whose model the other version cannot make, as a parameter is new, are left out, and named.
 """
 
+import re
 import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parents[1] / "src"
+_UNKNOWN = re.compile(r".*unexpected keyword argument|Invalid parameter '\w+' for estimator")
 
 
 def main() -> None:
@@ -35,8 +37,8 @@ def _without_new_models(run_trials: Callable[..., dict]) -> Callable[..., dict]:
         for cell in cells:
             try:
                 trials |= run_trials([cell], repeats, **options)
-            except TypeError as error:
-                if "unexpected keyword argument" not in str(error):
+            except (TypeError, ValueError) as error:
+                if not _UNKNOWN.match(str(error)):
                     raise
                 print(f"left out: {cell}: {error}", file=sys.stderr)
         return trials

@@ -33,15 +33,17 @@ _DEFAULT_LAWS = (
 
 def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
     def make(outputs: Outputs, bounds: Bounds, epsilon: float, delta: float, noise: Any) -> Any:
-        return LabelGPRegressor(
+        model = LabelGPRegressor(
             given_kernel(outputs) if cell.model == _LEARNED else None,
             learn_kernel=cell.model != _LEARNED,
-            outcome="binary" if cell.model == _BINARY else None,
             bounds=bounds,
             epsilon=epsilon,
             delta=delta,
             random_state=noise,
         )
+        if cell.model == _BINARY:
+            model.set_params(outcome="binary")
+        return model
 
     length = LENGTH if cell.model == _LEARNED else None
     return regression_trial(make, cell, rng, length=length, learn_noise=True)

@@ -110,16 +110,18 @@ def regression_trial(
 
 def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
     def make(outputs: Outputs, bounds: Bounds, epsilon: float, delta: float, noise: Any) -> Any:
-        return GPRegressor(
+        model = GPRegressor(
             given_kernel(outputs) if cell.model in (GIVEN, LEARNED) else None,
             noise=outputs.noise if cell.model == GIVEN else None,
             learn_kernel=cell.model in (DEFAULT, BINARY),
-            outcome="binary" if cell.model == BINARY else None,
             bounds=bounds,
             epsilon=epsilon,
             delta=delta,
             random_state=noise,
         )
+        if cell.model == BINARY:
+            model.set_params(outcome="binary")
+        return model
 
     length = LENGTH if cell.model in (GIVEN, LEARNED) else None
     return regression_trial(make, cell, rng, length=length, learn_noise=cell.model != GIVEN)
