@@ -49,6 +49,8 @@ class StagedFitSettings:
     largest_clip : float
         Threshold that is never exceeded, in standard deviations of the residual, if it is wider
         than the bounds of y: they may be too narrow.
+    size_threshold : float
+        Where the sizes of residuals end at least, in standard deviations of the residual.
     clip_candidates : int
         Thresholds between which the expected error chooses.
     early_stages : int
@@ -82,6 +84,7 @@ class StagedFitSettings:
     negligible_noise: float = 0.25
     many_records: float = 20.0
     largest_clip: float = 8.0
+    size_threshold: float = 2.0
     clip_candidates: int = 24
     early_stages: int = 3
     review_stages: tuple[int, ...] = (4, 8, 12)
