@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from reticent.studies.common.results import ResultTable
 from reticent.studies.own.calibration.judging import Judged
 
-__all__ = ["compare", "paired_ratio"]
+__all__ = ["by_thirds", "compare", "paired_ratio"]
 
 Array = NDArray[np.float64]
 
@@ -32,6 +32,8 @@ def compare(before: Sequence[Judged], after: Sequence[Judged]) -> ResultTable:
         "",
         "95 % before",
         "95 % after",
+        "outputs before",
+        "outputs after",
         "faults before",
         "faults after",
     )
@@ -50,6 +52,8 @@ def _row(old: Judged, new: Judged) -> tuple[str, ...]:
         _verdict(ratio, error),
         _share(old.coverage),
         _share(new.coverage),
+        by_thirds(old),
+        by_thirds(new),
         old.faults,
         new.faults,
     )
@@ -80,6 +84,11 @@ def _verdict(ratio: float, error: float) -> str:
     if ratio < 1 - 2 * error:
         return "better"
     return ""
+
+
+def by_thirds(one: Judged) -> str:
+    """Coverage of outputs in the lower, middle and upper third of the inputs."""
+    return " ".join(f"{share:.2f}" for share in one.outputs)
 
 
 def _share(coverage: Mapping[float, float]) -> str:
