@@ -138,9 +138,7 @@ def _fair_stage(w: float, r: float, warp: tuple[tuple[float, ...], ...] = ()):
 
 def _with_sizes(plain, *s: float):
     """The same stage with the sizes of its residuals."""
-    return ResidualSizeGram(
-        plain.feature_map, plain.weights, plain.shift, plain.clip_thresholds, s
-    )
+    return ResidualSizeGram(plain.feature_map, plain.weights, plain.shift, plain.clip_thresholds, s)
 
 
 def _class_stage(w: float, r: float, link: str):
@@ -184,9 +182,10 @@ STATISTICS |= {
         PLANE,
         False,
     ),
-    "sizes, weighed by length": (_with_sizes(_fair_stage(0.0, 0.5), 0.8), PLANE, True),
+    # the size of a record that counts less is not of full length, nor are features orthogonal
+    "sizes, weighed by length": (_with_sizes(_fair_stage(0.0, 0.5), 0.8), PLANE, False),
     "sizes, two outputs": (_with_sizes(_stage(0.0, 0.5, outputs=2), 0.3, 0.1), PAIR, True),
-    "sizes, weighted": (_with_sizes(_stage(0.0, 0.5, weighted=True), 0.5), LEVELS, True),
+    "sizes, weighted": (_with_sizes(_stage(0.0, 0.5, weighted=True), 0.5), LEVELS, False),
 }
 STATISTICS |= {
     "moments of mixed inputs": (InputMoments(2), MIXED, True),

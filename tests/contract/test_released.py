@@ -106,7 +106,7 @@ RELEASED = {
     ),
     "regression with a kernel": (
         reticent.GPRegressor(bounds=PLANE, **GIVEN, **PROMISE),
-        [("InputMoments", 1)] + [("ResidualGram", 1)] * 23,
+        [("InputMoments", 1)] + [("ResidualGram", 1)] * 21 + SIZED,
     ),
     "classes": (
         reticent.GPClassifier(bounds=CLASSED, basis=6, learn_kernel=False, **MUCH),
