@@ -77,6 +77,7 @@ from reticent.inference.moment_model.noise_scale import (
     fit_noise_scale,
 )
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, NOISE_SCALE, POSTERIOR
+from reticent.number_kinds import Numerical
 from reticent.privacy.row_maps.residual_gram import SizeMoments
 
 __all__ = ["StagedPosterior"]
@@ -84,7 +85,7 @@ __all__ = ["StagedPosterior"]
 Array = NDArray[np.float64]
 _NOISE_GRID = np.geomspace(*POSTERIOR.noise_grid)
 _EXCESS_NOISE_GRID = np.geomspace(*POSTERIOR.excess_noise_grid)
-_NEVER_REACHED = 1e9  # half-ranges of y
+_NEVER_REACHED: Numerical[float] = 1e9  # half-ranges of y
 _NOISE_FRACTION_LOGITS = np.linspace(*POSTERIOR.noise_fraction_logits)
 
 

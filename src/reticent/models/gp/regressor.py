@@ -418,7 +418,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _size_thresholds(self, state: StageState) -> list[float]:
         """Where the sizes of each output's residuals end, in half-ranges of y.
 
-        At `size_threshold`; and where privacy noise would still be `negligible_noise` of the
+        At `first_clip`; and where privacy noise would still be `negligible_noise` of the
         sampling noise, farther out, so that as records or budget come no residual is cut.
         """
         thresholds = []
@@ -426,7 +426,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
             negligible = posterior.negligible_threshold(1) * total_sd
             wide = min(STAGED_FIT.negligible_noise * negligible, posterior.longest_residual())
-            least = STAGED_FIT.size_threshold * posterior.residual_sd()
+            least = STAGED_FIT.first_clip * posterior.residual_sd()
             thresholds.append(max(least, wide))
         return thresholds
 

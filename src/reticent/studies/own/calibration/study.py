@@ -32,6 +32,7 @@ from reticent.studies.own.calibration.families import (
     kmeans,
     labels,
     mixtures,
+    real_tables,
     regression,
     search,
     two_inputs,
@@ -54,6 +55,7 @@ FAMILIES = {
     for family in (
         regression.FAMILY,
         two_inputs.FAMILY,
+        real_tables.FAMILY,
         labels.FAMILY,
         binned.FAMILY,
         classification.FAMILY,
