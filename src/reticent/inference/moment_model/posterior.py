@@ -346,8 +346,9 @@ class StagedPosterior:
                 skew_bias,
             )
         )
-        self.noise_per_threshold = A_sd / r
-        self.second_sd_per_threshold = q_sd / self.n / r**2
+        if not self.noise_per_threshold:  # the same in all stages, but for one that tells sizes too
+            self.noise_per_threshold = A_sd / r
+            self.second_sd_per_threshold = q_sd / self.n / r**2
         self._fit_tails()
         self._solve()
         if review:
