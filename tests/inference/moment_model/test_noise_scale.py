@@ -1,5 +1,7 @@
 """Noise whose scale depends on the inputs: found where sizes tell it, constant elsewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,14 @@ def test_beyond_the_records_no_scale_is_larger_or_smaller_than_among_them():
     low, high = np.log(found.range)
     assert found.log_ratio(outside).min() >= 2 * low - 1e-9
     assert found.log_ratio(outside).max() <= 2 * high + 1e-9
+
+
+def test_a_constant_alone_has_one_scale():
+    sizes = released(2 * POINTS, 10.0)
+    one = replace(sizes, cross=sizes.cross[:1], gram=sizes.gram[:1], functions=FUNCTIONS[:, :1])
+    found = fit_noise_scale(one, 1.0, np.eye(1))
+    assert (found.log_ratio(FUNCTIONS) == 0).all()
+    assert found.range == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("privacy_sd", [10.0, 1e6])

@@ -157,6 +157,9 @@ def fit_noise_scale(sizes: ReleasedSizes, variance: float, prior: Array) -> Nois
     centred = functions - sizes.density @ functions
     prior_root = as_matrix(covariance_root(prior))
     spread = float(sizes.density @ np.square(centred @ prior_root).sum(axis=1))
+    size = float(sizes.density @ np.square(functions @ prior_root).sum(axis=1))
+    if spread <= SMALL_JITTER * size:  # no function but the constant
+        return NoiseScale(np.zeros(functions.shape[1]), (0.0, 0.0), 0.0, 0.0)
     level = NOISE_SCALE.log_level_sd * one[:, None]
     amplitudes = np.array([0.0, *np.geomspace(*NOISE_SCALE.amplitudes)])
     log_odds = np.full(len(amplitudes), -math.log(len(amplitudes) - 1))
