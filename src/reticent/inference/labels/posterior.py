@@ -50,6 +50,7 @@ from reticent.inference.moment_model.clipping import (
     prior_bias_variances,
     second_moment_misfit,
     unclipped_variance,
+    untold_level_error,
     weigh_clip_bias,
 )
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
@@ -540,11 +541,8 @@ class LabelPosterior:
         sampling = self.s2 + clip.added_variance
         sampling += self._laws.tail.excess_variance(self.s2, thresholds) / gain**2
         privacy = (self._noise_per_threshold * thresholds / gain) ** 2 / stages
-        level = np.maximum(bias2, 1e-300)
         seen2 = self._clip_biases(self._laws.two_sided) ** 2 @ moments + weights @ seen_shifts**2
-        seen = np.sqrt(seen2 / level[:, None])
-        apart2 = np.maximum(1 - seen, 0.0) ** 2
-        level = 1 / (1 / level + apart2 @ np.square(self._levels).sum(axis=0))
+        level = untold_level_error(bias2, seen2, np.square(self._levels).sum(axis=0))
         local = POSTERIOR.local_bias**2 * bias2
         return np.asarray(self._function_errors(sampling, privacy) + level + local)
 

@@ -35,6 +35,7 @@ __all__ = [
     "prior_bias_variances",
     "second_moment_misfit",
     "unclipped_variance",
+    "untold_level_error",
     "weigh_clip_bias",
 ]
 
@@ -109,6 +110,25 @@ def clip_effect(variance: Any, r: Any) -> ClipEffect:
     """Effect of clips at ±r on residuals of such variances."""
     inside, second, odd = clip_moments(r / np.sqrt(variance))
     return ClipEffect(variance, np.maximum(inside, CLIPPED_MOMENTS.min_gain), second, odd)
+
+
+def untold_level_error(bias2: Array, seen2: Array, information: Array) -> Array:
+    """Squared error of the level that is left of the bias of clips, (clips,).
+
+    Releases that are clipped elsewhere tell some of it, as far as their own bias is another.
+
+    Parameters
+    ----------
+    bias2 : (clips,) array
+        Squared bias of each clip.
+    seen2 : (stages,) array
+        The same of the stages so far.
+    information : (stages,) array
+        Of each stage about the level: one over the variance of what it says.
+    """
+    bias2 = np.maximum(bias2, 1e-300)
+    apart = np.maximum(1 - np.sqrt(seen2 / bias2[:, None]), 0.0)
+    return np.asarray(1 / (1 / bias2 + apart**2 @ information))
 
 
 def clipped_second_moment(variance: Array, r: Array | float) -> Array:

@@ -64,6 +64,7 @@ from reticent.inference.moment_model.clipping import (
     prior_bias_variances,
     second_moment_misfit,
     unclipped_variance,
+    untold_level_error,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
 from reticent.inference.moment_model.joint_posterior import (
@@ -678,8 +679,7 @@ class StagedPosterior:
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
         _, variances = self._output_sums()
         seen2 = self._clip_biases(self.tail) ** 2 @ moments
-        apart = np.maximum(1 - np.sqrt(seen2 / np.maximum(bias2, 1e-300)[:, None]), 0.0)
-        return np.asarray(1 / (1 / np.maximum(bias2, 1e-300) + apart**2 @ (along**2 / variances)))
+        return untold_level_error(bias2, seen2, along**2 / variances)
 
     def model_averaged_mean(self) -> Array:
         """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.

@@ -37,7 +37,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.linalg import robust_cholesky, solve_lower
-from reticent.inference.moment_model.clipping import clip_effect, clipped_second_moment
+from reticent.inference.moment_model.clipping import (
+    clip_effect,
+    clipped_second_moment,
+    unclipped_variance,
+)
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 from reticent.number_kinds import Numerical, Prior, Tuned
 
@@ -61,10 +65,6 @@ class KalmanSettings:
         Change of log s² from which on all batches are filtered again.
     likely_noise : float
         Log-likelihood below the largest, up to which a candidate of s² is likely.
-    surprise : float
-        Prior: scale of the logarithm of a residual's variance over the expected one.
-    variance_grid : (lowest, highest, number)
-        Candidates of that ratio, geometric.
     variance_steps : int
         Steps of the fixed point of the prior variances, for each batch.
     prior_count : float
@@ -79,8 +79,6 @@ class KalmanSettings:
     prior_residuals: Prior[float] = 1.0
     noise_change: Tuned[float] = 0.2
     likely_noise: Tuned[float] = 1.0
-    variance_grid: Numerical[tuple[float, float, int]] = (1e-2, 1e2, 81)
-    surprise: Prior[float] = 0.3
     variance_steps: Tuned[int] = 2
     prior_count: Prior[float] = 3.0
     max_step: Numerical[float] = 5.0
@@ -93,7 +91,6 @@ _NOISE_PRIOR = (
     -((np.log(_NOISE_GRID) / POSTERIOR.log_noise_sd) ** 2) / 2
     - _SETTINGS.prior_residuals * (1 / _NOISE_GRID + np.log(_NOISE_GRID)) / 2
 )
-_VARIANCE_FACTORS = np.geomspace(*_SETTINGS.variance_grid)
 # of the mean variance of what is seen, in units of its own noise
 _ROUNDING: Numerical[float] = 1e-13
 
@@ -487,22 +484,9 @@ class KalmanPosterior:
         self, second: float, sd: float, n: float, r: float, B: Array
     ) -> tuple[float, float]:
         """Gain of the clip, and the variance that it adds."""
-        variance = self._variance(second, sd, n, r, B)
-        clip = clip_effect(variance, r)
-        return clip.gain, clip.added_variance
-
-    def _variance(self, second: float, sd: float, n: float, r: float, B: Array) -> float:
-        """Variance of a residual before the clip.
-
-        What was expected, corrected by the released second moment.
-        """
         expected = max(float((self.covariance * B).sum()) / n, 0.0) + self.s2
-        clipped = clipped_second_moment(expected * _VARIANCE_FACTORS, r)
-        misfit = (second - clipped) ** 2 / (
-            sd**2 + (2 * CLIPPED_MOMENTS.second_moment_error**2 + 2 / n) * clipped**2
-        )
-        surprise = 2 * np.log1p((np.log(_VARIANCE_FACTORS) / _SETTINGS.surprise) ** 2)
-        return float(expected * _VARIANCE_FACTORS[np.argmin(misfit + surprise)])
+        clip = clip_effect(unclipped_variance(expected, second, sd, r, 2 / n), r)
+        return clip.gain, clip.added_variance
 
     def rescale(self, factor: Array) -> None:
         """Give the weights other units: each is ``factor`` times what it was."""
