@@ -165,8 +165,6 @@ class FactorModelSettings:
         The same in standard deviations as they may be, two standard errors above the estimate.
     idle_noise : float
         Noise of a mean or a mean square, relative to that of sampling, which costs nothing.
-    max_mean_square : float
-        Largest mean square that is expected in a window, relative to its squared half-width.
     tail_odds : float
         Factor on the odds of noise with a rare part: columns have long tails more often.
     windows : int
@@ -182,8 +180,6 @@ class FactorModelSettings:
         Smallest fraction of the squared norm of standardised records that clipping may leave.
     max_floor : float
         Largest lower bound of Ψ and of eigenvalues of correlations; below, it is the noise.
-    min_diagonal : float
-        Smallest diagonal entry of the Gram matrix that corrects a variance.
     scale_correction_range : (float, float)
         Factors by which the Gram matrix may correct variances.
     em_steps : int
@@ -195,7 +191,6 @@ class FactorModelSettings:
     window_sd: Tuned[float] = 2.5
     window_upper_sd: Tuned[float] = 1.5
     idle_noise: Tuned[float] = 0.3
-    max_mean_square: Tuned[float] = 0.5
     cut_off_sd: Tuned[float] = 1.6
     windows: Numerical[int] = 12
     tail_odds: Prior[float] = 4.5
@@ -203,7 +198,6 @@ class FactorModelSettings:
     hidden_variance: Tuned[float] = 0.06
     min_signal: Tuned[float] = 0.3
     max_floor: Tuned[float] = 0.1
-    min_diagonal: Tuned[float] = 0.1
     scale_correction_range: Tuned[tuple[float, float]] = (0.5, 2.0)
     em_steps: Numerical[int] = 60
     rotation_steps: Numerical[int] = 100
