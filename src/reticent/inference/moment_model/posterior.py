@@ -71,6 +71,11 @@ from reticent.inference.moment_model.joint_posterior import (
     StageMoments,
     joint_posterior,
 )
+from reticent.inference.moment_model.relevance import (
+    RelevanceModel,
+    learned_relevance,
+    mixed_factor,
+)
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 
 __all__ = ["StagedPosterior"]
@@ -137,6 +142,8 @@ class StagedPosterior:
         Whether clips cut residuals at all; False where thresholds are never below the largest.
     even_moment : (m, m) array, optional
         Of `GramEstimator`.
+    relevance : RelevanceModel, optional
+        How prior variances of independent weights may differ from the hypotheses'.
 
     Attributes
     ----------
@@ -175,6 +182,7 @@ class StagedPosterior:
     count_variance: float = 0.0  # squared relative error of n
     clipped: bool = True  # whether clips cut residuals at all
     even_moment: Array | None = None  # E[φφᵀ] over many more points
+    relevance: RelevanceModel | None = None  # how variances may differ from the hypotheses'
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -182,6 +190,9 @@ class StagedPosterior:
         self.hypotheses = np.asarray(self.hypotheses)
         m = self.hypotheses.shape[-1]
         self._roots: Array = np.array([covariance_root(prior) for prior in self.hypotheses])
+        # factors on the prior variances by relevance; by half of the evidence
+        self._relevance_factor: Array = np.ones(m)
+        self._tempered_factor: Array = np.ones(m)
         self._likely = np.arange(len(self._roots))
         self._stages_at_review = 0
         self._stages_when_all_compared = 0
@@ -227,6 +238,8 @@ class StagedPosterior:
         """Take the mean of the hypotheses with these weights."""
         self.hypothesis_weights = weights
         mean = np.tensordot(weights, self.hypotheses, 1)
+        if mean.ndim == 1:
+            mean = mean * self._relevance_factor
         self.prior: Array = as_matrix(mean)
         self._root: Array = covariance_root(mean)
         self.s2 = float(weights @ self._s2)
@@ -352,6 +365,21 @@ class StagedPosterior:
             self._update_gram()
             self._solve()
             self._review()
+        if self.relevance is not None and self.learn_prior:
+            self._learn_relevance(self.relevance)
+            self._solve()
+
+    def _learn_relevance(self, model: RelevanceModel) -> None:
+        """Let the releases say which inputs matter more, and which less, than others."""
+        B = self._gram.damped_estimate
+        lower = robust_cholesky(self._W, JITTER)
+        design = solve_lower(lower, B)
+        pull = design.T @ solve_lower(lower, self._observed)
+        variances = np.diag(self.prior)
+        parameters, log_odds = learned_relevance(model, variances, design.T @ design, pull)
+        self._relevance_factor = mixed_factor(model, parameters, log_odds)
+        self._tempered_factor = mixed_factor(model, parameters, log_odds / 2)
+        self._average_hypotheses(self.hypothesis_weights)
 
     def _update_gram(self) -> None:
         """Estimate B from all that was released of it."""
@@ -751,6 +779,8 @@ class StagedPosterior:
         weights = np.exp(half - half.max())
         prior_gain = self._H @ self.covariance
         tempered = np.tensordot(weights / weights.sum(), self.hypotheses, 1)
+        if tempered.ndim == 1:
+            tempered = tempered * self._tempered_factor
         root = as_matrix(covariance_root(tempered))
         unexplained = (
             root - gain.T @ (self._gram.damped_estimate @ root) - prior_gain.T @ (self._H @ root)

@@ -11,10 +11,12 @@ __all__ = [
     "GRAM",
     "JOINT",
     "POSTERIOR",
+    "RELEVANCE",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
     "JointSettings",
+    "RelevanceSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -292,8 +294,35 @@ class JointSettings:
     jitter: float = 1e-12
 
 
+@dataclass(frozen=True)
+class RelevanceSettings:
+    """Numbers of `relevance`: three priors, the others numerical.
+
+    Parameters
+    ----------
+    log_relevance_sd, roughness_sd, log_order_sd : float
+        Prior standard deviations: of the logarithm of an input's factor; of the power of the number
+        of a function along an input by which its variance falls faster or more slowly; of the
+        logarithm of the factor of all effects of two, and of three inputs.
+    steps : int
+        Steps of L-BFGS-B.
+    farthest : float
+        Prior standard deviations that a parameter may be from zero, at most.
+    grid : float
+        Spacing, in prior standard deviations, of the grid on which parameters are rounded.
+    """
+
+    log_relevance_sd: float = 1.5
+    roughness_sd: float = 1.0
+    log_order_sd: float = 1.5
+    steps: int = 30
+    farthest: float = 5.0
+    grid: float = 0.01
+
+
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()
 JOINT = JointSettings()
+RELEVANCE = RelevanceSettings()

@@ -45,6 +45,7 @@ from reticent.inference.moment_model.gram_estimation import DAMPING
 from reticent.inference.moment_model.outcomes import OUTCOMES, Outcome
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
+from reticent.inference.moment_model.relevance import RelevanceModel
 from reticent.inference.moment_model.settings import JOINT
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import (
@@ -437,6 +438,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         feature_scale = self._feature_scale(prior, basis, snr_per_function, d)
         lines: tuple[tuple[int, float, float], ...] = ()
+        relevance: RelevanceModel | None = None
         if isinstance(prior, AnovaPriors):
             axes = prior.axes
             if densities:
@@ -451,6 +453,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if lines:
                 feature_scale = feature_scale[place]
                 hypotheses = hypotheses[:, place]
+            relevance = prior.relevance_model(basis.size, [j for j, *_ in lines])
         # the more inputs, the farther the corners of the box: noise is felt even by many records
         rescale = self.kernel is None and (
             d > 2 or (d == 2 and snr_per_function < PROJECTION.negligible_noise_snr)
@@ -495,6 +498,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     count_variance=self._complete.relative_variance,
                     clipped=outcome.kind != "binary",
                     even_moment=even_moment,
+                    relevance=relevance,
                 )
             )
         represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))
