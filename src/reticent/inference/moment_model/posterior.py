@@ -365,9 +365,6 @@ class StagedPosterior:
             self._update_gram()
             self._solve()
             self._review()
-        if self.relevance is not None and self.learn_prior:
-            self._learn_relevance(self.relevance)
-            self._solve()
 
     def _learn_relevance(self, model: RelevanceModel) -> None:
         """Let the releases say which inputs matter more, and which less, than others."""
@@ -375,7 +372,7 @@ class StagedPosterior:
         lower = robust_cholesky(self._W, JITTER)
         design = solve_lower(lower, B)
         pull = design.T @ solve_lower(lower, self._observed)
-        variances = np.diag(self.prior)
+        variances = np.diag(self.prior) / self._relevance_factor
         parameters, log_odds = learned_relevance(model, variances, design.T @ design, pull)
         self._relevance_factor = mixed_factor(model, parameters, log_odds)
         self._tempered_factor = mixed_factor(model, parameters, log_odds / 2)
@@ -395,6 +392,9 @@ class StagedPosterior:
         self._weigh()
         self._fit_tails()
         if len(self._roots) > 1 or self.s2 != previous_s2:
+            self._solve()
+        if self.relevance is not None and self.learn_prior:
+            self._learn_relevance(self.relevance)
             self._solve()
 
     def _solve(self) -> None:
