@@ -29,6 +29,7 @@ from reticent.studies.own.calibration.laws import (
     smooth_function,
 )
 from reticent.studies.own.calibration.page import write_page
+from reticent.studies.own.calibration.real_laws import REAL_LAWS
 from reticent.studies.own.calibration.study import FAMILIES, judge_families, report, run_trials
 from reticent.studies.own.calibration.trial_files import read_trials, write_trials
 
@@ -107,6 +108,22 @@ def test_rewards_scatter_around_their_function(name):
     values = law.function(rng)(np.full(50_000, 0.3))
     assert 0 <= values[0] <= 1
     assert law.draw(values, rng).mean() == pytest.approx(values[0], abs=0.01)
+
+
+@pytest.mark.parametrize("name", REAL_LAWS)
+def test_outputs_near_records_of_a_real_table_have_the_mean_that_is_stated(name):
+    law = REAL_LAWS[name]
+    x, y = law.draw(200_000, np.random.default_rng(0))
+    assert law.x_bounds[0] <= x.min() < x.max() <= law.x_bounds[1]
+    assert law.y_bounds[0] <= y.min() < y.max() <= law.y_bounds[1]
+    at = np.unique(law.places(8))
+    assert np.isin(at, x).all()
+    truth = law.mean(at)
+    for place, mean in zip(at, truth, strict=True):
+        here = y[x == place]
+        assert here.mean() == pytest.approx(mean, abs=5 * y.std() / math.sqrt(len(here)))
+    assert y.std() == pytest.approx(law.spread, rel=0.1)
+    assert np.ptp(truth) > 0.02 * law.spread
 
 
 # --- trials ---
