@@ -373,7 +373,7 @@ class StagedPosterior:
         lower = robust_cholesky(self._W, JITTER)
         design = solve_lower(lower, B)
         pull = design.T @ solve_lower(lower, self._observed)
-        variances = np.diag(self.prior) / self._relevance_factor
+        variances = np.tensordot(self.hypothesis_weights, self.hypotheses, 1)
         parameters, log_odds = learned_relevance(model, variances, design.T @ design, pull)
         self._relevance_factor = mixed_factor(model, parameters, log_odds)
         self._tempered_factor = mixed_factor(model, parameters, log_odds / 2)

@@ -73,7 +73,7 @@ def learned_relevance(
     def objective(scaled: Array) -> tuple[float, Array]:
         fit = _fitted(variances * np.exp(model.exponents @ (sds * scaled)), information, pull)
         slope = sds * (model.exponents.T @ fit.gradient)
-        return scaled @ scaled / 2 - fit.log_evidence, scaled - slope
+        return float(scaled @ scaled) / 2 - fit.log_evidence, scaled - slope
 
     without = _fitted(variances, information, pull)
     climbed = minimize(

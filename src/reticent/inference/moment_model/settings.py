@@ -309,17 +309,17 @@ class RelevanceSettings:
     steps : int
         Steps of L-BFGS-B.
     farthest : float
-        Prior standard deviations that a parameter may be from zero, at most.
+        Prior standard deviations that a parameter may be from zero, at most: factors stay finite.
     grid : float
         Spacing, in prior standard deviations, of the grid on which parameters are rounded.
     """
 
-    log_relevance_sd: float = 1.5
-    roughness_sd: float = 1.0
-    log_order_sd: float = 1.5
-    steps: int = 30
-    farthest: float = 5.0
-    grid: float = 0.01
+    log_relevance_sd: Prior[float] = 1.5
+    roughness_sd: Prior[float] = 1.0
+    log_order_sd: Prior[float] = 1.5
+    steps: Numerical[int] = 30
+    farthest: Numerical[float] = 5.0
+    grid: Numerical[float] = 0.01
 
 
 POSTERIOR = StagedPosteriorSettings()
