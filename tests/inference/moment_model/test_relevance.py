@@ -80,6 +80,7 @@ def test_variances_of_the_default_prior_depend_on_inputs_orders_and_lines():
     order = model.exponents[:40, :3].sum(axis=1)
     assert (model.exponents[:40, 5] == (order == 2)).all()
     assert (model.exponents[:40, 6] == (order == 3)).all()
+    assert AnovaPriors(1, 0).relevance_model(10) is None
 
 
 def fitted(relevance, seed=0):

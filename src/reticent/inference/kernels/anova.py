@@ -249,13 +249,17 @@ class AnovaPriors:
         """
         return np.array([effect[0][1] if len(effect) == 1 else -1 for effect in self._effects[:m]])
 
-    def relevance_model(self, m: int, lines: Sequence[int] = ()) -> RelevanceModel:
+    def relevance_model(self, m: int, lines: Sequence[int] = ()) -> RelevanceModel | None:
         """How the variances of the m leading functions may differ from the hypotheses'.
+
+        None for one input, whose scale and length are what hypotheses differ in already.
 
         By a factor for each input, a power of the number of the function along each (but not of
         words, which are exchangeable), and a factor for effects of two and of three inputs.
         ``lines``: inputs of linear terms that follow, each like the smoothest function of its own.
         """
+        if self._dimension == 1:
+            return None
         numbers = self._function_numbers(m)
         straight = np.zeros((len(lines), self._dimension), dtype=np.int64)
         straight[np.arange(len(lines)), list(lines)] = 1
