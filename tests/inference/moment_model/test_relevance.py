@@ -13,6 +13,7 @@ from reticent.inference.moment_model.relevance import (
     learned_relevance,
     mixed_factor,
 )
+from reticent.inference.moment_model.settings import RELEVANCE
 
 
 def observed(variances, noise=0.3, m=30, seed=0):
@@ -41,7 +42,7 @@ def test_log_odds_are_the_integral_over_one_parameter():
         8,
     )
     parameters, log_odds = learned_relevance(model, variances, information, pull)
-    assert log_odds == pytest.approx(np.log(integral), abs=0.1)
+    assert log_odds == pytest.approx(RELEVANCE.log_odds + np.log(integral), abs=0.1)
     around = [evidence(t) - (t / 1.5) ** 2 / 2 for t in parameters[0] + np.array([-0.1, 0, 0.1])]
     assert max(around) == around[1]
 
@@ -66,7 +67,7 @@ def test_nothing_seen_changes_nothing():
     model = RelevanceModel(np.eye(4), np.ones(4))
     parameters, log_odds = learned_relevance(model, np.ones(4), np.zeros((4, 4)), np.zeros(4))
     assert not parameters.any()
-    assert log_odds == pytest.approx(0.0, abs=1e-9)
+    assert log_odds == pytest.approx(RELEVANCE.log_odds, abs=1e-9)
     assert (mixed_factor(model, parameters, log_odds) == 1).all()
 
 

@@ -4,7 +4,7 @@ A prior says how smooth a function is along every input alike, and how large its
 and three inputs are. Releases that know more speak for some inputs and against others: the
 variances become s·exp(D·t), with a row of D for each weight and a normal prior of t around zero
 (automatic relevance determination; Rasmussen and Williams, section 5.1). Whether t is worth its
-freedom is the ratio of the evidences with t (by Laplace's method) and without.
+freedom is told by the ratio of the evidences with t (by Laplace's method) and without.
 """
 
 from dataclasses import dataclass
@@ -92,8 +92,8 @@ def learned_relevance(
     curvature = np.eye(len(sds)) - slopes.T @ _curvature(fit, found) @ slopes
     eigenvalues = np.maximum(np.linalg.eigvalsh(curvature), 1.0)
     gain = fit.log_evidence - without.log_evidence
-    log_odds = gain - scaled @ scaled / 2 - float(np.log(eigenvalues).sum()) / 2
-    return sds * scaled, float(log_odds)
+    log_bayes_factor = gain - scaled @ scaled / 2 - float(np.log(eigenvalues).sum()) / 2
+    return sds * scaled, RELEVANCE.log_odds + float(log_bayes_factor)
 
 
 def mixed_factor(model: RelevanceModel, parameters: Array, log_odds: float) -> Array:

@@ -298,10 +298,13 @@ class JointSettings:
 
 @dataclass(frozen=True)
 class RelevanceSettings:
-    """Numbers of `relevance`: three priors, the others numerical.
+    """Numbers of `relevance`: priors, the others numerical.
 
     Parameters
     ----------
+    log_odds : float
+        Log odds that variances differ at all from what the hypotheses say. Even odds lost 2 to 3 %
+        where the budget tells nothing (concrete, ε = .3 and 1).
     log_relevance_sd, roughness_sd, log_order_sd : float
         Prior standard deviations: of the logarithm of an input's factor; of the power of the number
         of a function along an input by which its variance falls faster or more slowly; of the
@@ -314,6 +317,7 @@ class RelevanceSettings:
         Spacing, in prior standard deviations, of the grid on which parameters are rounded.
     """
 
+    log_odds: Prior[float] = -2.0
     log_relevance_sd: Prior[float] = 1.5
     roughness_sd: Prior[float] = 1.0
     log_order_sd: Prior[float] = 1.5

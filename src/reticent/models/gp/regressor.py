@@ -98,9 +98,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
         prior; "fixed" means fixed. Default: a constant and effects of single inputs, of pairs and
         of triples: smooth ones of numbers, which are first spread evenly over the box by a private
-        count of each, and of ordered words; periodic ones of cycles; one for each word. A kernel
-        sees codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two
-        words in no order.
+        count of each, and of ordered words; periodic ones of cycles; one for each word. How large
+        and how smooth effects are is learned, with several inputs for each of them. A kernel sees
+        codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two words
+        in no order.
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given; if
         given, it is the least: outliers count as more noise.
