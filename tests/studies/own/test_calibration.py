@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from reticent.errors import BadInput
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator, ranks
-from reticent.studies.own.calibration.comparison import compare, paired_ratio
+from reticent.studies.own.calibration.comparison import compare, compare_parts, paired_ratio
 from reticent.studies.own.calibration.families.references import (
     clusters_cost,
     mixture_log_likelihood,
@@ -373,6 +373,28 @@ def test_two_versions_are_compared_in_pairs():
     table = compare(judge_families(before), judge_families(after))
     assert [(row[1], row[5]) for row in table.rows] == [("law", "better")]
     assert {len(row) for row in table.rows} == {len(table.headings)}
+
+
+def test_parts_are_compared_by_cells_that_fail_and_losses_in_pairs(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = [CELL._replace(law=law) for law in "abc"]
+    before = judge_families({cell: made_up(rng, shift=3.0) for cell in cells})
+    after = judge_families(
+        {
+            cells[0]: made_up(rng, loss=0.5),
+            cells[1]: made_up(rng, loss=1.5),
+            CELL._replace(law="new"): made_up(rng),
+        }
+    )
+    table = compare_parts(before, after)
+    [row] = table.rows
+    assert row[:4] == ("regression", "2", "2", "0")
+    assert row[6:] == ("1", "1", "1")
+    assert float(row[4]) < 0.5 < float(row[5])
+    page = tmp_path / "page.md"
+    page.write_text("<!-- results -->\n\n<!-- end of results -->")
+    write_page(page, after, [], ["note"], before)
+    assert "fail, before" in page.read_text()
 
 
 # --- models without privacy ---
