@@ -25,6 +25,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.kernels.axes import LINE, Axis, axis_functions, word_contrasts
 from reticent.inference.kernels.settings import ANOVA
+from reticent.inference.moment_model.relevance import RelevanceModel
+from reticent.inference.moment_model.settings import RELEVANCE
 from reticent.privacy.row_maps.features.polynomial_basis import GRID, Basis
 
 __all__ = ["Anova", "AnovaPriors"]
@@ -246,6 +248,37 @@ class AnovaPriors:
         −1 for the constant and for products.
         """
         return np.array([effect[0][1] if len(effect) == 1 else -1 for effect in self._effects[:m]])
+
+    def relevance_model(self, m: int, lines: Sequence[int] = ()) -> RelevanceModel | None:
+        """How the variances of the m leading functions may differ from the hypotheses'.
+
+        None for one input, whose scale and length are what hypotheses differ in already.
+
+        By a factor for each input, a power of the number of the function along each (but not of
+        words, which are exchangeable), and a factor for effects of two and of three inputs.
+        ``lines``: inputs of linear terms that follow, each like the smoothest function of its own.
+        """
+        if self._dimension == 1:
+            return None
+        numbers = self._function_numbers(m)
+        straight = np.zeros((len(lines), self._dimension), dtype=np.int64)
+        straight[np.arange(len(lines)), list(lines)] = 1
+        numbers = np.vstack([numbers, straight])
+        rough = np.array([axis.shape != "words" for axis in self.axes])
+        orders = np.arange(2, min(self._dimension, 3) + 1)
+        order = (numbers > 0).sum(axis=1)
+        exponents = np.hstack(
+            [
+                numbers > 0,
+                np.log(np.maximum(numbers, 1))[:, rough],
+                order[:, None] == orders,
+            ]
+        )
+        sds = np.repeat(
+            [RELEVANCE.log_relevance_sd, RELEVANCE.roughness_sd, RELEVANCE.log_order_sd],
+            [self._dimension, int(rough.sum()), len(orders)],
+        )
+        return RelevanceModel(exponents, sds)
 
     @property
     def constant_index(self) -> int:

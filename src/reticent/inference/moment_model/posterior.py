@@ -78,6 +78,11 @@ from reticent.inference.moment_model.noise_scale import (
     ReleasedSizes,
     fit_noise_scale,
 )
+from reticent.inference.moment_model.relevance import (
+    RelevanceModel,
+    learned_relevance,
+    mixed_factor,
+)
 from reticent.inference.moment_model.settings import NOISE_SCALE, POSTERIOR
 from reticent.number_kinds import Numerical
 from reticent.privacy.row_maps.residual_gram import SizeMoments
@@ -146,6 +151,8 @@ class StagedPosterior:
         Whether clips cut residuals at all; False where thresholds are never below the largest.
     even_moment : (m, m) array, optional
         Of `GramEstimator`.
+    relevance : RelevanceModel, optional
+        How prior variances of independent weights may differ from the hypotheses'.
 
     Attributes
     ----------
@@ -184,6 +191,7 @@ class StagedPosterior:
     count_variance: float = 0.0  # squared relative error of n
     clipped: bool = True  # whether clips cut residuals at all
     even_moment: Array | None = None  # E[φφᵀ] over many more points
+    relevance: RelevanceModel | None = None  # how variances may differ from the hypotheses'
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -191,6 +199,8 @@ class StagedPosterior:
         self.hypotheses = np.asarray(self.hypotheses)
         m = self.hypotheses.shape[-1]
         self._roots: Array = np.array([covariance_root(prior) for prior in self.hypotheses])
+        # factors on the prior variances by relevance
+        self._relevance_factor: Array = np.ones(m)
         self._likely = np.arange(len(self._roots))
         self._stages_at_review = 0
         self._stages_when_all_compared = 0
@@ -236,6 +246,8 @@ class StagedPosterior:
         """Take the mean of the hypotheses with these weights."""
         self.hypothesis_weights = weights
         mean = np.tensordot(weights, self.hypotheses, 1)
+        if mean.ndim == 1:
+            mean = mean * self._relevance_factor
         self.prior: Array = as_matrix(mean)
         self._root: Array = covariance_root(mean)
         self.s2 = float(weights @ self._s2)
@@ -360,6 +372,17 @@ class StagedPosterior:
             self._solve()
             self._review()
 
+    def _learn_relevance(self, model: RelevanceModel) -> None:
+        """Let the releases say which inputs matter more, and which less, than others."""
+        B = self._gram.damped_estimate
+        lower = robust_cholesky(self._W, JITTER)
+        design = solve_lower(lower, B)
+        pull = design.T @ solve_lower(lower, self._observed)
+        variances = np.tensordot(self.hypothesis_weights, self.hypotheses, 1)
+        parameters, log_odds = learned_relevance(model, variances, design.T @ design, pull)
+        self._relevance_factor = mixed_factor(model, parameters, log_odds)
+        self._average_hypotheses(self.hypothesis_weights)
+
     def _update_gram(self) -> None:
         """Estimate B from all that was released of it."""
         self._gram.update()
@@ -374,6 +397,9 @@ class StagedPosterior:
         self._weigh()
         self._fit_tails()
         if len(self._roots) > 1 or self.s2 != previous_s2:
+            self._solve()
+        if self.relevance is not None and self.learn_prior:
+            self._learn_relevance(self.relevance)
             self._solve()
 
     def _solve(self) -> None:

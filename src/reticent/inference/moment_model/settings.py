@@ -14,11 +14,13 @@ __all__ = [
     "JOINT",
     "NOISE_SCALE",
     "POSTERIOR",
+    "RELEVANCE",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
     "JointSettings",
     "NoiseScaleSettings",
+    "RelevanceSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -326,9 +328,40 @@ class NoiseScaleSettings:
     tolerance: Numerical[float] = 0.02
 
 
+@dataclass(frozen=True)
+class RelevanceSettings:
+    """Numbers of `relevance`: priors, the others numerical.
+
+    Parameters
+    ----------
+    log_odds : float
+        Log odds that variances differ at all from what the hypotheses say. Even odds lost 2 to 3 %
+        where the budget tells nothing (concrete, ε = .3 and 1).
+    log_relevance_sd, roughness_sd, log_order_sd : float
+        Prior standard deviations: of the logarithm of an input's factor; of the power of the number
+        of a function along an input by which its variance falls faster or more slowly; of the
+        logarithm of the factor of all effects of two, and of three inputs.
+    steps : int
+        Steps of L-BFGS-B.
+    farthest : float
+        Prior standard deviations that a parameter may be from zero, at most: factors stay finite.
+    grid : float
+        Spacing, in prior standard deviations, of the grid on which parameters are rounded.
+    """
+
+    log_odds: Prior[float] = -2.0
+    log_relevance_sd: Prior[float] = 1.5
+    roughness_sd: Prior[float] = 1.0
+    log_order_sd: Prior[float] = 1.5
+    steps: Numerical[int] = 30
+    farthest: Numerical[float] = 5.0
+    grid: Numerical[float] = 0.01
+
+
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()
 JOINT = JointSettings()
 NOISE_SCALE = NoiseScaleSettings()
+RELEVANCE = RelevanceSettings()

@@ -45,6 +45,7 @@ from reticent.inference.moment_model.gram_estimation import DAMPING
 from reticent.inference.moment_model.outcomes import OUTCOMES, Outcome
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
+from reticent.inference.moment_model.relevance import RelevanceModel
 from reticent.inference.moment_model.settings import JOINT
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import (
@@ -97,9 +98,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
         prior; "fixed" means fixed. Default: a constant and effects of single inputs, of pairs and
         of triples: smooth ones of numbers, which are first spread evenly over the box by a private
-        count of each, and of ordered words; periodic ones of cycles; one for each word. A kernel
-        sees codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two
-        words in no order.
+        count of each, and of ordered words; periodic ones of cycles; one for each word. How large
+        and how smooth effects are is learned, with several inputs for each of them. A kernel sees
+        codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two words
+        in no order.
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given, and
         how it depends on the inputs too, as far as they tell: for outputs that are all numbers, in
@@ -478,6 +480,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         feature_scale = self._feature_scale(prior, basis, snr_per_function, d)
         lines: tuple[tuple[int, float, float], ...] = ()
+        relevance: RelevanceModel | None = None
         if isinstance(prior, AnovaPriors):
             axes = prior.axes
             if densities:
@@ -492,6 +495,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if lines:
                 feature_scale = feature_scale[place]
                 hypotheses = hypotheses[:, place]
+            relevance = prior.relevance_model(basis.size, [j for j, *_ in lines])
         # the more inputs, the farther the corners of the box: noise is felt even by many records
         rescale = self.kernel is None and (
             d > 2 or (d == 2 and snr_per_function < PROJECTION.negligible_noise_snr)
@@ -536,6 +540,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     count_variance=self._complete.relative_variance,
                     clipped=outcome.kind != "binary",
                     even_moment=even_moment,
+                    relevance=relevance,
                 )
             )
         represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))
