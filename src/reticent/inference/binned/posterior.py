@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_STEPS, _STEP_WEIGHTS = np.polynomial.legendre.leggauss(BINNED_POSTERIOR.step_nodes)
 
 
 @dataclass(frozen=True)
@@ -286,9 +287,6 @@ def uneven_density(
     np.maximum.at(falls, one, squares)
     np.maximum.at(falls, other, squares)
     return _step_variance(np.sqrt(falls))
-
-
-_STEPS, _STEP_WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def _step_variance(falls: Array) -> Array:
