@@ -568,23 +568,3 @@ def test_clips_vanish_as_the_budget_grows():
     last = LabelSum.decode(model.releases_[-1])
     assert last.clip_threshold >= 1 + np.abs(last.centre).max() - 1e-9
     assert model.predict(x).mean() == pytest.approx(y.mean(), rel=0.02)
-
-
-def test_labels_near_an_end_are_taken_whole_about_the_middle():
-    """What is clipped nowhere has least noise about the middle of the range."""
-    rng = np.random.default_rng(4)
-    x = rng.uniform(0, 10, size=(1000, 1))
-    y = (rng.random(1000) < 0.05).astype(float)
-    model = reticent.LabelGPRegressor(
-        RBF(3.0, "fixed") * ConstantKernel(0.1**2, "fixed"),
-        learn_kernel=False,
-        bounds=reticent.Bounds(x=[(0, 10)], y=(0, 1)),
-        epsilon=10,
-        delta=1e-5,
-        random_state=0,
-    ).fit(x, y)
-    releases = [LabelSum.decode(release) for release in model.releases_]
-    whole = [release.clip_threshold == 1 for release in releases]
-    assert sum(whole) > 1
-    assert all(release.clip_threshold <= 1 for release in releases)
-    assert [not release.centre.any() for release in releases] == whole

@@ -10,7 +10,8 @@ labels lie in [−1, 1] (half-ranges of y), which says more:
 * The core is symmetric about its mean: its standard deviation is at most the distance from there
   to the nearer end of the range. Either there is room, and its mean was anywhere in the range a
   priori; or it rests against that end, as zeros do among rare ones or amounts. Then the rare part
-  alone lifts the mean from the end, by anything a priori.
+  alone lifts the mean from the end: by anything a priori, and with even odds from the other end,
+  as labels of two values.
 
 Near the middle of the range both sides are open, and there these laws are those of `clipping`.
 """
@@ -145,11 +146,15 @@ class NoiseLaws:
     def _at_end(self) -> Array:
         """Odds of a core that rests against an end of the range, by those of one with room.
 
-        The lift is uniform between 0 and the range, on the grid of masses.
+        The lift is uniform between 0 and the range, on the grid of masses; with even odds the rare
+        part is at the other end, the longest length.
         """
         low, high, number = CLIPPED_MOMENTS.tail_masses
+        many = CLIPPED_MOMENTS.tail_lengths
+        two_values = self.tail.length >= self.tail.length.max() * (1 - 1e-9)
+        lengths = np.where(two_values, many / 2, many / (2 * (many - 1)))
         masses = math.log(high / low) * number / (number - 1)
-        return np.asarray(np.abs(self.lift) / 2 * masses)
+        return np.asarray(np.abs(self.lift) / 2 * masses * lengths)
 
 
 def open_side(lengths: Array, means: Array, counts: Array) -> Array:

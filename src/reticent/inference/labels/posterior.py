@@ -519,12 +519,10 @@ class LabelPosterior:
     def clip_errors(self, thresholds: Array, stages: int) -> Array:
         """Mean squared error of the function if so many stages were clipped at each threshold.
 
-        Thresholds and roots of the errors (thresholds,) in half-ranges of y; from 1 on labels are
-        taken whole, about the middle of the range. Sampling noise, privacy noise and what a clip
-        may move the mean by, as far as releases tell how lopsided the noise is.
+        Thresholds and roots of the errors (thresholds,) in half-ranges of y. Sampling noise,
+        privacy noise and what a clip may move the mean by, as far as releases tell how lopsided
+        the noise is.
         """
-        noise = self._noise_per_threshold * np.minimum(thresholds, 1.0)
-        thresholds = np.where(thresholds < 1, thresholds, _NEVER)
         variance = self.posterior_variance + self.s2
         clip = clip_effect(variance, thresholds)
         gain = clip.gain
@@ -542,7 +540,7 @@ class LabelPosterior:
         bias2 = biases**2 @ moments + weights @ shifts**2
         sampling = self.s2 + clip.added_variance
         sampling += self._laws.tail.excess_variance(self.s2, thresholds) / gain**2
-        privacy = (noise / gain) ** 2 / stages
+        privacy = (self._noise_per_threshold * thresholds / gain) ** 2 / stages
         seen2 = self._clip_biases(self._laws.two_sided) ** 2 @ moments + weights @ seen_shifts**2
         level = untold_level_error(bias2, seen2, np.square(self._levels).sum(axis=0))
         local = POSTERIOR.local_bias**2 * bias2

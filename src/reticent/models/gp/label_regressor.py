@@ -344,8 +344,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         """The next release's statistic, from public numbers and earlier releases.
 
         The first one is clipped at the bounds of y, later ones by `_clip_threshold`; those of
-        binary labels all at the bounds. About the middle of the range, where the largest residual
-        is smallest.
+        binary labels all at the bounds, about the middle, where the largest residual is smallest.
         """
         if self.noise is None:
             squares = LABELS.square_fraction
@@ -355,7 +354,6 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         centre = np.zeros(len(posterior.inputs))
         if k and not self._is_binary(bounds):
             clip_threshold = self._clip_threshold(posterior, k)
-        if clip_threshold < 1:
             centre = posterior.centre
         features = self._inducing_features(posterior, bounds)
         psi, left_out = features(posterior.inputs)
@@ -398,25 +396,24 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         return self.outcome == "binary"
 
     def _clip_threshold(self, posterior: LabelPosterior, k: int) -> float:
-        """Clip threshold of stage k > 0, in half-ranges of y; 1: labels are taken whole.
+        """Clip threshold of stage k > 0, in half-ranges of y: the rule of `GPRegressor`.
 
-        The rule of `GPRegressor`: where the expected error of the function is least
-        (`LabelPosterior.clip_errors`), but no narrower than ``clip_schedule``; than where privacy
-        noise is `negligible_noise` of the sampling noise; and, in one early stage, than where a
-        second moment still tells the noise. Not in the last: one of eight stages is more than one
-        of 24. About a mean near an end of the range no residual is clipped from nearly 2 on, with
-        twice the noise of labels that are taken whole, about the middle: 1.
+        Where the expected error of the function is least (`LabelPosterior.clip_errors`), but no
+        narrower than ``clip_schedule``; than where privacy noise is `negligible_noise` of the
+        sampling noise; and, in one early stage, than where a second moment still tells the noise.
+        Not in the last: one of eight stages is more than one of 24.
         """
         stages = self._releases
         schedule = LABELS.clip_schedule
+        longest = posterior.longest_residual()
         lowest = schedule[min(k, len(schedule)) - 1] * posterior.residual_sd()
         negligible = STAGED_FIT.negligible_noise * posterior.negligible_threshold(stages)
         lowest = max(lowest, negligible * posterior.total_sd())
         if self.noise is None and k == STAGED_FIT.early_stages:
             lowest = max(lowest, posterior.informative_threshold())
-        if lowest >= 1:
-            return 1.0
-        candidates = np.geomspace(lowest, 1.0, STAGED_FIT.clip_candidates)
+        if lowest >= longest:
+            return longest
+        candidates = np.geomspace(lowest, longest, STAGED_FIT.clip_candidates)
         return float(candidates[np.argmin(posterior.clip_errors(candidates, stages))])
 
     def _inducing_features(self, posterior: LabelPosterior, bounds: Bounds) -> InducingFeatures:
