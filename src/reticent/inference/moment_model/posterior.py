@@ -73,8 +73,14 @@ from reticent.inference.moment_model.joint_posterior import (
     StageMoments,
     joint_posterior,
 )
-from reticent.inference.moment_model.settings import POSTERIOR
+from reticent.inference.moment_model.noise_scale import (
+    NoiseScale,
+    ReleasedSizes,
+    fit_noise_scale,
+)
+from reticent.inference.moment_model.settings import NOISE_SCALE, POSTERIOR
 from reticent.number_kinds import Numerical
+from reticent.privacy.row_maps.residual_gram import SizeMoments
 
 __all__ = ["StagedPosterior"]
 
@@ -339,8 +345,9 @@ class StagedPosterior:
                 clip.skew_bias,
             )
         )
-        self.noise_per_threshold = A_sd / r
-        self.second_sd_per_threshold = q_sd / self.n / r**2
+        if not self.noise_per_threshold:  # the same in all stages, but for one that tells sizes too
+            self.noise_per_threshold = A_sd / r
+            self.second_sd_per_threshold = q_sd / self.n / r**2
         self._fit_tails()
         self._solve()
         if review:
@@ -818,6 +825,40 @@ class StagedPosterior:
             ClippedNoise.averaged(self.tail),
             bias,
             (self.mean, self.covariance),
+        )
+
+    def noise_scale(
+        self, sizes: SizeMoments, functions: Array, mean: Array, covariance: Array
+    ) -> NoiseScale:
+        """The scale of the noise as a function of the inputs.
+
+        Parameters
+        ----------
+        sizes : SizeMoments
+            What was released of the sizes of residuals.
+        functions : (points, m) array
+            Functions at the points: features of records that count whole.
+        mean, covariance : (m,) and (m, m) arrays
+            What is known of w after the last stage.
+        """
+        k = min(NOISE_SCALE.functions, len(mean))
+        return fit_noise_scale(
+            ReleasedSizes(
+                sizes.cross[:k],
+                sizes.cross_sd**2,
+                sizes.threshold,
+                self._gram.estimate[:k],
+                self._gram.entry_variance[:k],
+                self.n,
+                self.densities.mean(axis=0) / self.densities.mean(axis=0).sum(),
+                self.points,
+                functions[:, :k],
+                self._weights_of_one,
+                functions @ covariance @ functions.T,
+                functions @ (mean - sizes.weights),
+            ),
+            self.tail.variance(),
+            self.initial_prior[:k, :k],
         )
 
     def evidence(self, prior: Array) -> tuple[float, Array]:
