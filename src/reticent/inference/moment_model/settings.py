@@ -54,9 +54,6 @@ class StagedPosteriorSettings:
         Logits, equidistant, of the fraction of residual variance that is noise.
     min_truncation : float
         Smallest truncation variance, relative to s²: its logarithm must be finite.
-    gram_error_inflation : float
-        How often the error in B̂ counts once more in reported covariances: its variance is made for
-        the best estimate and falls short of the squared error.
     local_bias : float
         Part by which clips may move the mean more at one place than at another.
     max_gram_error : float
@@ -87,7 +84,6 @@ class StagedPosteriorSettings:
     log_truncation_sd: Prior[float] = 1.0
     noise_fraction_logits: Numerical[Grid] = (-12, 12, 121)
     min_truncation: Numerical[float] = 1e-9
-    gram_error_inflation: Tuned[float] = 1.0
     local_bias: Prior[float] = 0.5
     max_gram_error: Tuned[float] = 0.3
     tolerance: Numerical[float] = 0.01
