@@ -16,6 +16,7 @@ from reticent.inference.binned.posterior import (
     Regions,
     likelihood_quadratics,
     nonnegative_moments,
+    occupied_part,
     solve_lower_transposed,
     uneven_density,
 )
@@ -243,14 +244,35 @@ def test_triangular_systems_from_above():
     assert lower.T @ solve_lower_transposed(lower, b) == pytest.approx(b)
 
 
+def _by_steps(fall, number=1000):
+    """Squared offset of the mean of records whose density falls once, by that of even ones."""
+    x = (np.arange(number) + 0.5) / number - 0.5
+    density = np.where(x[:, None] < x, 1.0, 1 - fall)  # a column for each place of the step
+    means = x @ (density / density.sum(axis=0))
+    return np.mean(means**2) * 12
+
+
 def test_density_that_changes_between_regions_may_change_within():
     neighbours = np.array([[0, 1], [1, 2], [2, 3]])
     volumes = np.array([1.0, 1.0, 2.0, 2.0])
     even = uneven_density(neighbours, np.array([1e4, 1e4, 2e4, 2e4]), np.zeros(4), volumes)
     assert even.tolist() == [0.0] * 4
     steps = uneven_density(neighbours, np.array([0.0, 1e4, 1e4, 1e4]), np.zeros(4), volumes)
-    assert steps == pytest.approx([1.0, 1.0, 0.25, 0.0], abs=0.01)
+    assert steps == pytest.approx([1.0, 1.0, _by_steps(0.5), 0.0], abs=0.01)
     noise = np.full(4, 1e9)  # a change within the error of the counts is none
     assert uneven_density(neighbours, np.array([0.0, 1e4, 1e4, 1e4]), noise, volumes).max() == 0
     alone = np.zeros((0, 2), dtype=np.int64)
     assert uneven_density(alone, np.array([5.0]), np.ones(1), np.ones(1)).tolist() == [0.0]
+
+
+def test_records_in_a_part_of_the_box_occupy_that_part():
+    edges = np.linspace(-10.0, 10.0, 21)
+    boxes = Boxes(edges[:-1, None], edges[1:, None])
+    regions = Regions(boxes, np.arange(20), 20)
+    half = np.array([10.0])
+    noise = np.full(20, 9.0)
+    even = np.full(20, 1e3)
+    assert occupied_part(regions, even, noise, half) == pytest.approx([1.0])
+    middle = np.where(np.abs(regions.centres[:, 0]) < 2, 1e3, 5.0)  # the others may be noise
+    assert occupied_part(regions, middle, noise, half) == pytest.approx([0.2])
+    assert occupied_part(regions, np.full(20, 5.0), noise, half).tolist() == [1.0]

@@ -548,3 +548,17 @@ def test_words_have_one_bin_each_and_effects_of_their_own():
     assert ((mean[:3] >= 0) & (mean[:3] <= 1)).all()
     with pytest.raises(BadInput, match="one for each"):
         reticent.BinnedGPRegressor(bins=[4, 2], bounds=bounds, epsilon=2, delta=1e-6).fit(frame)
+
+
+def test_the_default_knows_that_records_in_few_bins_tell_little():
+    """A function that turns twice within one bin of a box ten times too wide."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-3, 3, size=(5_000, 1))
+    y = np.sin(2 * x[:, 0]) + 0.3 * rng.normal(size=5_000)
+    bounds = reticent.Bounds(x=[(-30, 30)], y=(-5, 5))
+    model = reticent.BinnedGPRegressor(bounds=bounds, epsilon=0.1, delta=1e-5, random_state=0)
+    at = np.linspace(-2.8, 2.8, 15)[:, None]
+    mean, std = model.fit(x, y).predict(at, return_std=True)
+    assert len(model.bins_) < 16
+    z = (mean - np.sin(2 * at[:, 0])) / std
+    assert np.sqrt(np.mean(z**2)) < 2  # 3 if lengths began at a tenth of the box

@@ -39,10 +39,12 @@ __all__ = [
     "Regions",
     "likelihood_quadratics",
     "nonnegative_moments",
+    "occupied_part",
     "uneven_density",
 ]
 
 Array = NDArray[np.float64]
+_STEPS, _STEP_WEIGHTS = np.polynomial.legendre.leggauss(BINNED_POSTERIOR.step_nodes)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,14 @@ class Regions:
     def centres(self) -> Array:
         """Centre of gravity of each region."""
         return np.asarray(self._volume_fractions @ ((self.boxes.low + self.boxes.high) / 2))
+
+    @cached_property
+    def moments_of_inputs(self) -> tuple[Array, Array]:
+        """Mean, and mean of the square, of inputs that are even in a region; (regions, inputs)."""
+        low = self.boxes.low
+        high = self.boxes.high
+        square = (low**2 + low * high + high**2) / 3
+        return self.centres, np.asarray(self._volume_fractions @ square)
 
     def between(
         self, m: KernelMixture, other: "Regions | Boxes", *, gradient: bool = False
@@ -260,23 +270,54 @@ def uneven_density(
 ) -> Array:
     """How unevenly records may stand within each region, from 0 to 1, by the regions around it.
 
-    Where the density of records changes by a fraction r from a region to its neighbour, it may
-    change as much inside both: r², the largest of all neighbours. A change that is within the
-    error of the counts is none.
+    Where the density of records falls by a fraction r from a region to its neighbour, it may fall
+    inside either: by a step, anywhere with equal chance (`_step_variance`); the largest of all
+    neighbours. A change that is within the error of the counts is none.
 
     ``neighbours``: pairs of regions, (pairs, 2); ``counts``, their ``variance`` and ``volumes``:
     (regions,).
     """
-    uneven = np.zeros(len(counts))
+    falls = np.zeros(len(counts))
     one, other = neighbours.T
     density = np.maximum(counts, 0.0) / volumes
     error2 = (variance + np.maximum(counts, 0.0)) / volumes**2
     change2 = (density[one] - density[other]) ** 2 - error2[one] - error2[other]
     largest2 = np.maximum(np.maximum(density[one], density[other]) ** 2, 1e-300)
     squares = np.clip(change2 / largest2, 0.0, 1.0)
-    np.maximum.at(uneven, one, squares)
-    np.maximum.at(uneven, other, squares)
-    return uneven
+    np.maximum.at(falls, one, squares)
+    np.maximum.at(falls, other, squares)
+    return _step_variance(np.sqrt(falls))
+
+
+def _step_variance(falls: Array) -> Array:
+    """Mean square of how far records stand from the middle, if their density falls by a step.
+
+    By fractions r = ``falls`` (regions,), relative to the variance of even records. A step at a
+    part q of the way moves the mean of a uniform number by rq(1 − q)/2(1 − r + rq); q is uniform.
+
+    >>> _step_variance(np.array([0.0, 1.0])).round(12).tolist()
+    [0.0, 1.0]
+    """
+    r = falls[:, None]
+    q = (1 + _STEPS) / 2
+    moved = r * q * (1 - q) / (1 - r + r * q)
+    return np.asarray(3 * moved**2 @ _STEP_WEIGHTS / 2)
+
+
+def occupied_part(regions: Regions, counts: Array, variance: Array, half: Array) -> Array:
+    """How wide records stand, by the width of the box, for each input; (inputs,), at most 1.
+
+    By the standard deviation of their inputs: 1 for even ones in all of the box. Regions that may
+    have no records count as empty (``counts`` and their ``variance``, (regions,)); if all may, 1.
+    ``half``: half-widths of the box, (inputs,).
+    """
+    surely = np.maximum(counts - BINNED_POSTERIOR.empty_sd * np.sqrt(variance), 0.0)
+    if not surely.any():
+        return np.ones(len(half))
+    mean, square = regions.moments_of_inputs
+    share = surely / surely.sum()
+    spread = np.maximum(share @ square - (share @ mean) ** 2, 0.0)
+    return np.minimum(np.sqrt(3 * spread) / half, 1.0)
 
 
 def nonnegative_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

@@ -31,6 +31,8 @@ class BinnedPosteriorSettings:
         Standard deviations of a count's error below which a region may have no records.
     min_noise_variance : float
         Smallest s², in squared half-ranges of y, in the uncertainty of a sum of squares.
+    step_nodes : int
+        Places of a step in the density of records, within a region, that are averaged over.
     first_trials_fraction, min_trials : int
         Hypotheses of all but the last fit: one in so many, and at least so many.
     min_variance : float
@@ -46,6 +48,7 @@ class BinnedPosteriorSettings:
     min_count: Tuned[float] = 0.3
     empty_sd: Tuned[float] = 2.0
     min_noise_variance: Numerical[float] = 1e-4
+    step_nodes: Numerical[int] = 16
     first_trials_fraction: Numerical[int] = 3
     min_trials: Numerical[int] = 4
     min_variance: Numerical[float] = 1e-12

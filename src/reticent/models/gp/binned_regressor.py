@@ -25,7 +25,12 @@ from reticent.inference.binned.hyperparameters import (
     fit_density,
     fit_means,
 )
-from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
+from reticent.inference.binned.posterior import (
+    RegionObservations,
+    Regions,
+    likelihood_quadratics,
+    occupied_part,
+)
 from reticent.inference.inputs.complete_records import (
     CompleteRecords,
     UnitTotal,
@@ -248,7 +253,8 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         d = len(bounds.x)
         fits = False
         try:
-            m = kernel_mixture(self.kernel or self._kernel(grid, bounds, self.kind, 1.0), d)
+            shortest = _shortest_lengths(grid, bounds, np.ones(d))
+            m = kernel_mixture(self.kernel or self._kernel(bounds, self.kind, 1.0, shortest), d)
             if self.kind == "mean":
                 unit = bounds.y[0][1] / 2 - bounds.y[0][0] / 2
             else:
@@ -270,12 +276,11 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 "given by noise=…"
             )
 
-    def _kernel(self, grid: Grid, bounds: Bounds, kind: str, unit: float) -> Kernel:
+    def _kernel(self, bounds: Bounds, kind: str, unit: float, shortest: Array) -> Kernel:
         """The kernel in units of the data; ``unit``: half-range of y, or the uniform density.
 
         A given kernel says how a function varies; its level may be anywhere in the range of y. The
-        default's lengths go down to the narrowest bins of numbers, or to ``length_range``: shorter
-        ones cannot be told apart.
+        default's lengths begin at ``shortest`` half-ranges of each input (inputs,).
         """
         if self.kernel is not None and kind == self.kind:
             if kind == "count":
@@ -283,10 +288,9 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             return clone(self.kernel) + ConstantKernel(PRIOR.level_variance * unit**2, "fixed")
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
         limits = tuple(limit * unit**2 for limit in BINNED.variance_range)
-        shortest = _shortest_length(grid, bounds) * half
         longest = BINNED.length_range[1] * half
-        length_bounds = np.column_stack([shortest, longest])
-        length = np.sqrt(shortest * longest)
+        length_bounds = np.column_stack([shortest * half, longest])
+        length = np.sqrt(shortest * half * longest)
         axes = axes_of(bounds)
         words = any(axis.shape == "words" for axis in axes)
 
@@ -344,11 +348,12 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             ((low, high),) = bounds.y
             self._middle = low / 2 + high / 2
             self._half = high / 2 - low / 2
+        shortest = _shortest_lengths(grid, bounds, np.ones(len(half)))
         prior = ProcessPrior(
-            self._kernel(grid, bounds, self.kind, self._half),
+            self._kernel(bounds, self.kind, self._half, shortest),
             self._half**-2,
             half,
-            _shortest_length(grid, bounds),
+            float(shortest.min()),
             bool(self.learn_kernel),
             trials,
         )
@@ -469,7 +474,8 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         if decoded.records is not None:
             counts, counts_variance = _labels_there(decoded)
         else:
-            counting = self._kernel(grid, bounds, "count", 1.0)
+            shortest = _shortest_lengths(grid, bounds, np.ones(len(prior.half)))
+            counting = self._kernel(bounds, "count", 1.0, shortest)
             trials = max(prior.trials // 2, BINNED.min_hypotheses)
             density = self._counted(
                 replace(
@@ -495,6 +501,11 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 inside_variance = (self.counts_sd_**2).sum()
             complement, complement_sd = decoded.spread
             squares = float(inside - complement), float(complement_sd**2 + inside_variance)
+        if prior.learn:
+            occupied = occupied_part(self._regions, counts, counts_variance, prior.half)
+            shortest = _shortest_lengths(grid, bounds, occupied)
+            kernel = self._kernel(bounds, "mean", self._half, shortest)
+            prior = replace(prior, kernel=kernel, shortest=float(shortest.min()))
         self.sums_ = self._half * decoded.sums
         self.sums_sd_ = self._half * decoded.sums_sd
         if self.noise is None:
@@ -657,12 +668,17 @@ def _labels_there(decoded: DecodedBinSums) -> tuple[Array, Array]:
     return records - missing.mean, np.diag(missing.covariance(np.eye(len(records))))
 
 
-def _shortest_length(grid: Grid, bounds: Bounds) -> float:
-    """Shortest lengthscale of the prior, in half-ranges: the narrowest bins of numbers, or less."""
-    bins = [
-        many for many, kind in zip(grid.shape, bounds.x_kinds, strict=True) if kind.levels is None
-    ]
-    return min(BINNED.length_range[0], 2 / max(bins, default=1))
+def _shortest_lengths(grid: Grid, bounds: Bounds, occupied: Array) -> Array:
+    """Shortest lengthscale of the prior, in half-ranges of each input; (inputs,).
+
+    ``length_range`` of the part of the box where records stand (``occupied``, (inputs,)), or the
+    narrowest bins of numbers: shorter ones cannot be told apart. A prior by the box alone would say
+    of records in one or two wide bins that the function is nearly constant there.
+    """
+    numbers = [kind.levels is None for kind in bounds.x_kinds]
+    bins = [many for many, number in zip(grid.shape, numbers, strict=True) if number]
+    lengths = np.where(numbers, BINNED.length_range[0] * occupied, BINNED.length_range[0])
+    return np.minimum(lengths, 2 / max(bins, default=1))
 
 
 def _choose_bins(signal_to_noise: float, dimension: int) -> int:

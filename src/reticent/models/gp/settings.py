@@ -314,8 +314,8 @@ class BinnedSettings:
     density_variance : float
         Prior variance of a density without a kernel, relative to a uniform one.
     length_range : tuple of float
-        Lengthscales without a kernel, in half-ranges of the input; shorter ones where bins are
-        narrower.
+        Lengthscales without a kernel, in half-ranges of the input; the shortest one in those of
+        where records stand, and shorter where bins are narrower.
     variance_range : tuple of float
         Least and largest of those variances.
     fewest_bins : int
