@@ -120,7 +120,8 @@ class PolicySettings:
     shortest_length: float = 0.03
     """What polynomials of the highest degree still show."""
     most_interacting_inputs: int = 5
-    """With more inputs the prior is a sum of functions of single inputs."""
+    """With more inputs the prior is a sum of functions of single inputs, and candidates count as
+    even: a density in so many dimensions has too many modes for points to show."""
     kernel_trials: int = 8
     """Values of the free hyperparameters that are tried for a kernel that the user gave."""
 

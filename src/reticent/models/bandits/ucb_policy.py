@@ -4,8 +4,9 @@ All of it is public: the policy is a function of releases and public numbers. It
 statistic the next batch is added up with (`Policy.statistic`), learns from what was released of it
 (`ingest_release`), and chooses (`choose`) the candidate with the highest upper confidence bound, in
 the first batch any of them. Between two releases it does not change. Before each batch it simulates
-the batch, to know which features to expect, and scales features so that the functions with the
-largest posterior variance get most of the row's norm.
+the batch, with candidates where the releases say that they are, to know which features to expect,
+and scales features so that the functions with the largest posterior variance get most of the row's
+norm.
 """
 
 import math
@@ -28,6 +29,7 @@ from reticent.inference.kernels.projection import KernelPriors, feature_scales, 
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import as_matrix
 from reticent.inference.online.batch_gram import MISMATCH_GRID, SimulatedGramPrior
+from reticent.inference.online.candidate_density import CandidateDensity
 from reticent.inference.online.kalman_posterior import KalmanPosterior
 from reticent.models.bandits.settings import GROWTH, POLICY, PolicySettings
 from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
@@ -126,6 +128,12 @@ class Policy:
         self._sample_candidates: Callable[[int], Array] = lambda count: (
             2 * random.random((count, self.dimension)) - 1
         )
+        self._candidate_density: CandidateDensity | None = None
+        if staged and self.dimension <= settings.most_interacting_inputs:
+            points = quasi_random_points(self.dimension, settings.uniform_points)
+            density = CandidateDensity(points, self.arms)
+            self._candidate_density = density
+            self._sample_candidates = lambda count: density.draw(random, count)
         self._simulated_rounds = settings.least_simulated_rounds
         self._informed = False
         self._batch_rounds = 0
@@ -315,9 +323,11 @@ class Policy:
     def set_context_sampler(self, draw: Callable[[int], Array]) -> None:
         """Simulate batches with candidates from ``draw(count)``, (count, d) in [−1, 1]ᵈ.
 
-        Only accuracy rests on it. Default: candidates are uniform over the box.
+        Only accuracy rests on it. Default: candidates are uniform over the box at first, and then
+        where the releases say.
         """
         self._sample_candidates = draw
+        self._candidate_density = None
         self._replan_batch()
 
     @property
@@ -392,6 +402,7 @@ class Policy:
                 self._context_misfit,
             )
             self._context_misfit = gram.misfit
+            self._learn_candidates(uniform, decoded.gram, decoded.off_diagonal_sd * noise, n)
             echo = release.statistic.get("echo", 0.0)
             self.posterior.add(
                 A=decoded.scaled_cross[:, 0] * clip_threshold,
@@ -413,6 +424,15 @@ class Policy:
         if self._staged:
             most = self._settings.most_simulated_rounds
         self._after_batch(release.n, most)
+
+    def _learn_candidates(self, features: Array, gram: Array, sd: float, n: float) -> None:
+        """Learn from a released Gram matrix where candidates are, for the batches to come.
+
+        ``features`` (points, m): at the points of the density; ``sd``: of the matrix's noise.
+        """
+        density = self._candidate_density
+        if density is not None:
+            density.learn(features, self.scores(features), gram, sd, n)
 
     def _complete_rounds(self, gram: Array, sd: float, n: int) -> float:
         """About how many of n rounds lack nothing, from their noisy Gram matrix.
