@@ -136,6 +136,11 @@ class PolicySettings:
     """c of forced exploration: of t rounds, 2c√t are chosen at random (2 of the first 1,000). Any
     number above zero does in the end; .1 cost .006 of random play in 1,024 rounds."""
 
+    open_share: float = 0.3
+    """Part of the hypotheses' weight that is spread evenly over all of them for exploration. A
+    short length is ruled out by what is flat so far, until its peak is met: with .1 runs were still
+    lost beside it. Estimates and bands have the weights of the evidence."""
+
     # Local privacy
     farthest_report: float = 50.0
     """Standard deviations of the noise beyond which no honest report lies, but once in e^1000: a

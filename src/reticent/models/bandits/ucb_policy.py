@@ -89,9 +89,10 @@ class Policy:
     posterior
         Of the weights of the features, in half-ranges of the reward.
     mean, covariance_root
-        What `scores` uses: the posterior mean (m,), and a Cholesky factor (m, m) of the posterior
-        covariance in single precision, which is enough for a choice and twice as fast. Both are
-        zero before the first release, so that all candidates are equal.
+        What `scores` uses: the posterior mean (m,), and a Cholesky factor (m, m) of the covariance
+        in single precision, which is enough for a choice and twice as fast. Hypotheses that the
+        evidence speaks against keep a share in it, to be explored. Both are zero before the first
+        release, so that all candidates are equal.
     clip_threshold
         Of the next batch's residuals, in half-ranges of the reward.
     statistic
@@ -198,10 +199,10 @@ class Policy:
         """Get ready for the next batch: feature scales, expected features, clip threshold."""
         if self._informed and self._staged:
             self._rescale_features()
-        C = self.posterior.covariance
-        self._exact_root = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(len(C)))
+        self._exact_root = _root(self.posterior.covariance)
         self.mean = self.posterior.mean * self._informed
-        self.covariance_root = (self._exact_root * self._informed).astype(np.float32)
+        explored = _root(self.posterior.open_covariance(self._settings.open_share))
+        self.covariance_root = (explored * self._informed).astype(np.float32)
         self._simulated_features = self._simulate_contexts()
         self.clip_threshold, centre = self._clip_window()
         self.statistic = stage(self.feature_map, centre[None, :], [self.clip_threshold])
@@ -521,6 +522,12 @@ class Policy:
         variance = ((phi @ self._exact_root) ** 2).sum(axis=-1) + truncation_variance
         mean = self._reward_middle + self._reward_half_range * (phi @ self.posterior.mean)
         return mean, self._reward_half_range * np.sqrt(variance)
+
+
+def _root(covariance: Array) -> Array:
+    """Cholesky factor (m, m), of a covariance that may be singular up to rounding."""
+    jitter = 1e-12 * np.trace(covariance) * np.eye(len(covariance))
+    return np.asarray(np.linalg.cholesky(covariance + jitter))
 
 
 def _fresh_noise(sd: float, clip_threshold: float, echo: float) -> float:
