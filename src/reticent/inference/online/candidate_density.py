@@ -29,6 +29,7 @@ from reticent.inference.moment_model.log_density import (
     likely_mean_square,
 )
 from reticent.inference.moment_model.settings import JOINT
+from reticent.number_kinds import Numerical
 
 __all__ = ["CandidateDensity", "CandidateDensitySettings", "chosen_weights"]
 
@@ -46,11 +47,11 @@ class CandidateDensitySettings:
         products, for 60 modes of the density.
     """
 
-    directions: int = 24
+    directions: Numerical[int] = 24
 
 
 _SETTINGS = CandidateDensitySettings()
-_MOST_NATS = 500.0  # beyond which an exponential overflows
+_MOST_NATS: Numerical[float] = 500.0  # beyond which an exponential overflows
 
 
 class CandidateDensity:
