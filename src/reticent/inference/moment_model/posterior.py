@@ -56,13 +56,15 @@ from reticent.inference.moment_model.clipped_noise import ClippedNoise
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
     TailPrior,
-    clip_moments,
+    clip_effect,
     clipped_second_moment,
     correlated_distortion,
     estimate_clip_bias,
     fit_noise_tails,
     prior_bias_variances,
+    second_moment_misfit,
     unclipped_variance,
+    untold_level_error,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
 from reticent.inference.moment_model.joint_posterior import (
@@ -71,7 +73,7 @@ from reticent.inference.moment_model.joint_posterior import (
     StageMoments,
     joint_posterior,
 )
-from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
+from reticent.inference.moment_model.settings import POSTERIOR
 from reticent.number_kinds import Numerical
 
 __all__ = ["StagedPosterior"]
@@ -308,16 +310,16 @@ class StagedPosterior:
         if review:
             self._update_gram()
         variance = self.posterior_variance() + self.s2
-        inside, second, odd = clip_moments(math.inf)
+        clip = clip_effect(variance, math.inf)
         if self.clipped:
             variance = unclipped_variance(variance, q / self.n, q_sd / self.n, r)
-            inside, second, odd = clip_moments(r / math.sqrt(variance))
-        gain = max(inside, POSTERIOR.min_gain)
+            clip = clip_effect(variance, r)
+        gain = clip.gain
         P = self.points[::2]  # evenly spread too, and enough for a mean
         common, at_a_point = correlated_distortion(
-            P, self._gram.mean_square_weight * (P @ self.covariance), self.s2, odd
+            P, self._gram.mean_square_weight * (P @ self.covariance), self.s2, clip.odd
         )
-        independent = max((second - gain**2 - at_a_point) * variance, 0.0)
+        independent = max((clip.second - gain**2 - at_a_point) * variance, 0.0)
         shared = self.n**2 * variance * common
         distortion = (self._gram.mean_square_weight / gain**2) * (
             shared + self.n * independent * self._gram.feature_moment
@@ -325,9 +327,6 @@ class StagedPosterior:
         self._distortions.append(distortion.ravel())
         noise = (A_sd / gain) ** 2
         second_moment = q / self.n, q_sd / self.n, r
-        skew_bias = odd[0] / (
-            math.sqrt(6) * gain * variance
-        )  # Gram and Charlier's: of noise that is nearly normal
         self.stages.append(
             _Stage(
                 A / gain,
@@ -337,7 +336,7 @@ class StagedPosterior:
                 float(self._weights_of_one @ distortion @ self._weights_of_one),
                 *second_moment,
                 gain,
-                skew_bias,
+                clip.skew_bias,
             )
         )
         self.noise_per_threshold = A_sd / r
@@ -541,9 +540,7 @@ class StagedPosterior:
         expected = explained[:, None] + s2[:, :, None]
         if self.clipped:
             expected = clipped_second_moment(expected, clip_thresholds)
-        misfit = (second - expected) ** 2 / (
-            sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
-        )
+        misfit = second_moment_misfit(second, sd, expected)
         fits = (
             -(misfit.sum(axis=2) + (np.log(s2 / self.noise_variance) / POSTERIOR.log_noise_sd) ** 2)
             / 2
@@ -650,10 +647,11 @@ class StagedPosterior:
         variance = self.posterior_variance() + self.s2
         B = np.maximum(np.diag(self._gram.estimate), 1e-300)
         S = np.diag(self.prior)
-        gain, second, odd = clip_moments(thresholds / math.sqrt(variance))
+        clip = clip_effect(variance, thresholds)
+        gain = clip.gain
         biases = np.column_stack(
             [
-                self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
+                self.s2**1.5 * clip.skew_bias,
                 -self.tail.shortfall(thresholds) / gain,
             ]
         )
@@ -662,7 +660,7 @@ class StagedPosterior:
             mean, covariance = self._clip_bias(self.tail, POSTERIOR.doubt_of_normal_noise)
             moments = mean**2 + covariance.diagonal()
         bias2 = biases**2 @ moments
-        sampling = self.s2 + variance * (second / gain**2 - 1)
+        sampling = self.s2 + clip.added_variance
         sampling += self.tail.excess_variance(self.s2, thresholds) / gain**2
         privacy = (self.noise_per_threshold * thresholds / gain) ** 2 / stages
         W = np.outer(sampling, B) + privacy[:, None]
@@ -681,8 +679,7 @@ class StagedPosterior:
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
         _, variances = self._output_sums()
         seen2 = self._clip_biases(self.tail) ** 2 @ moments
-        apart = np.maximum(1 - np.sqrt(seen2 / np.maximum(bias2, 1e-300)[:, None]), 0.0)
-        return np.asarray(1 / (1 / np.maximum(bias2, 1e-300) + apart**2 @ (along**2 / variances)))
+        return untold_level_error(bias2, seen2, along**2 / variances)
 
     def model_averaged_mean(self) -> Array:
         """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.

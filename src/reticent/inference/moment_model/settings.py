@@ -32,8 +32,6 @@ class StagedPosteriorSettings:
 
     Parameters
     ----------
-    min_gain : float
-        Smallest gain of a clip that A is divided by; a smaller one would amplify noise.
     max_iterations : int
         Steps of the fixed point between the posterior and the covariance of the error in B̂.
     noise_grid : Grid
@@ -78,7 +76,6 @@ class StagedPosteriorSettings:
         Entries of the matrices of several hypotheses that are solved together: they fit a cache.
     """
 
-    min_gain: Tuned[float] = 0.3
     max_iterations: Numerical[int] = 20
     noise_grid: Numerical[Grid] = (1e-4, 1e2, 61)
     excess_noise_grid: Numerical[Grid] = (1.0, 1e2, 41)
@@ -104,6 +101,9 @@ class ClippedMomentSettings:
 
     Parameters
     ----------
+    min_gain : float
+        Smallest gain of a clip that sums are divided by; a smaller one would amplify noise. Clips
+        are wider, unless residuals were much smaller a priori than they are.
     variance_grid : Grid
         Candidates of a residual's variance, geometric, as multiples of the expected one.
     surprise : float
@@ -135,6 +135,7 @@ class ClippedMomentSettings:
         Relative error of a second moment: residuals are not quite normal.
     """
 
+    min_gain: Tuned[float] = 0.3
     variance_grid: Numerical[Grid] = (1e-3, 1e2, 101)
     surprise: Prior[float] = 0.2
     core_grid: Prior[Grid] = (0.01, 1.0, 33)

@@ -9,7 +9,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid, ranks
-from reticent.studies.own.calibration.families.references import regression_mean
 from reticent.studies.own.calibration.laws import (
     HALF,
     INPUTS,
@@ -19,6 +18,7 @@ from reticent.studies.own.calibration.laws import (
     places,
     smooth_function,
 )
+from reticent.studies.own.calibration.references import regression_mean
 
 __all__ = [
     "FAMILY",
