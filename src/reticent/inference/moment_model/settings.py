@@ -12,11 +12,13 @@ __all__ = [
     "EVIDENCE_SEARCH",
     "GRAM",
     "JOINT",
+    "NOISE_SCALE",
     "POSTERIOR",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
     "JointSettings",
+    "NoiseScaleSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -52,9 +54,6 @@ class StagedPosteriorSettings:
         Logits, equidistant, of the fraction of residual variance that is noise.
     min_truncation : float
         Smallest truncation variance, relative to s²: its logarithm must be finite.
-    gram_error_inflation : float
-        How often the error in B̂ counts once more in reported covariances: its variance is made for
-        the best estimate and falls short of the squared error.
     local_bias : float
         Part by which clips may move the mean more at one place than at another.
     max_gram_error : float
@@ -85,7 +84,6 @@ class StagedPosteriorSettings:
     log_truncation_sd: Prior[float] = 1.0
     noise_fraction_logits: Numerical[Grid] = (-12, 12, 121)
     min_truncation: Numerical[float] = 1e-9
-    gram_error_inflation: Tuned[float] = 1.0
     local_bias: Prior[float] = 0.5
     max_gram_error: Tuned[float] = 0.3
     tolerance: Numerical[float] = 0.01
@@ -295,8 +293,42 @@ class JointSettings:
     jitter: Numerical[float] = 1e-12
 
 
+@dataclass(frozen=True)
+class NoiseScaleSettings:
+    """Numbers of `noise_scale`: priors of the logarithm g of the noise's variance, and numerical.
+
+    Parameters
+    ----------
+    amplitudes : Grid
+        Standard deviations of g over the records a priori, geometric; zero is another, as likely as
+        all of these together.
+    log_level_sd : float
+        Standard deviation of the level of g a priori: where sizes of residuals are told by another
+        law than the normal one, their mean by their standard deviation is another.
+    functions : int
+        Most functions that g is made of: the leading ones of the function's own.
+    tail_records : float
+        Share of the records at either end whose g may be beyond its limits: where hardly any are,
+        polynomials go astray.
+    log_range : pair of floats
+        Range of g while it is searched for: exp must not overflow.
+    iterations, halvings, tolerance : int, int, float
+        As in `JointSettings`.
+    """
+
+    amplitudes: Prior[Grid] = (0.25, 4.0, 5)
+    log_level_sd: Prior[float] = 3.0
+    functions: Numerical[int] = 60
+    tail_records: Tuned[float] = 0.01
+    log_range: Numerical[tuple[float, float]] = (-30.0, 30.0)
+    iterations: Numerical[int] = 12
+    halvings: Numerical[int] = 6
+    tolerance: Numerical[float] = 0.02
+
+
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()
 JOINT = JointSettings()
+NOISE_SCALE = NoiseScaleSettings()

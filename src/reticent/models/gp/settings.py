@@ -44,7 +44,9 @@ class StagedFitSettings:
         repeats. Wide where the function is not known yet: what is clipped of it is distorted in all
         stages alike. `GPRegressor._clip_thresholds` has the rule.
     first_clip : float
-        The same for the first stage, which is clipped at the bounds of y if they are wider.
+        The same for the first stage, which is clipped at the bounds of y if they are wider. And
+        where sizes of residuals end at least: they tell most of noise that is a quarter larger than
+        on average.
     negligible_noise : float
         Privacy noise by sampling noise that no clip need save.
     many_records : float
