@@ -236,6 +236,11 @@ def test_hypotheses_weigh_as_much_as_the_density_of_all_batches():
     within = weights[0] * alone[0].covariance + weights[1] * alone[1].covariance
     between = weights[0] * weights[1] * np.outer(means[0] - means[1], means[0] - means[1])
     assert both.covariance == pytest.approx(within + between, abs=1e-6)
+    even = sum(
+        one.covariance + np.outer(one.mean - both.mean, one.mean - both.mean) for one in alone
+    )
+    opened = 0.7 * both.covariance + 0.3 * even / 2
+    assert both.open_covariance(0.3) == pytest.approx(opened, abs=1e-6)
     law = told[0][2] / 12
     assert both.residual_sd(law, 0.04) == pytest.approx(
         np.sqrt(np.trace(both.covariance @ law) + 0.04)

@@ -87,6 +87,23 @@ def test_shorter_lengths_are_tried_where_early_rounds_tell_them():
     assert shortest(2, 1e3, 10_000) == 0.15
 
 
+def test_a_length_that_was_ruled_out_is_still_explored():
+    """Flat rewards beside a gap: a peak in it is unlikely, and would be worth much."""
+    rng = np.random.default_rng(5)
+    one = JointBandit(bounds=LINE, horizon=600, epsilon=1e6, delta=1e-4, random_state=5)
+    while one.rounds_ < 300:
+        doses = rng.uniform(0.2, 1, size=(one.until_release_, 8, 1)) % 0.8  # none above .8
+        one.ask(doses)
+        one.tell(doses[:, 0], 0.2 + 0.05 * rng.normal(size=len(doses)))
+    model = one.posterior_
+    places = model.features(np.array([[0.4], [0.9]]))
+    explored = np.linalg.norm(places @ model.covariance_root, axis=1)
+    told = 2 * model.moments(np.array([[0.4], [0.9]]))[1]
+    assert told.max() < 0.1, "in half-ranges of the reward: the evidence is sure"
+    assert explored[1] > 2 * told[1]
+    assert explored[0] < 0.1, "where much was seen, no hypothesis is open"
+
+
 def test_a_short_kernel_has_functions_enough():
     """A twentieth of the half-box: polynomials of degree 31 leave out an eighth of its variance."""
     short = policy(kernel=RBF(0.025, "fixed"), mu=1e3, horizon=1000)

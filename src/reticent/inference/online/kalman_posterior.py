@@ -342,11 +342,17 @@ class KalmanPosterior:
         weights = np.exp(evidence - evidence.max())
         self.hypothesis_weights = weights / weights.sum()
         self.mean: Array = self.hypothesis_weights @ np.array([one.mean for one in self._filters])
-        self.covariance: Array = sum(
-            w * (one.covariance + np.outer(one.mean - self.mean, one.mean - self.mean))
-            for w, one in zip(self.hypothesis_weights, self._filters, strict=True)
-        )
+        self.covariance: Array = self.open_covariance(0.0)
         self.s2 = self._noise_variance + float(self.hypothesis_weights @ self.truncation_variance)
+
+    def open_covariance(self, share: float) -> Array:
+        """Covariance about the mean if a share of the weight were even over all hypotheses."""
+        weights = (1 - share) * self.hypothesis_weights + share / len(self._filters)
+        covariance: Array = sum(
+            w * (one.covariance + np.outer(one.mean - self.mean, one.mean - self.mean))
+            for w, one in zip(weights, self._filters, strict=True)
+        )
+        return covariance
 
     def residual_sd(self, feature_moment: Array, s2: float) -> float:
         """Standard deviation of a residual of records with E[φφᵀ] = ``feature_moment`` (m, m).

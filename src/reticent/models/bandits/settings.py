@@ -125,7 +125,8 @@ class PolicySettings:
     shortest_length: Numerical[float] = 0.03
     """What polynomials of the highest degree still show."""
     most_interacting_inputs: Tuned[int] = 5
-    """With more inputs the prior is a sum of functions of single inputs."""
+    """With more inputs the prior is a sum of functions of single inputs, and candidates count as
+    even: a density in so many dimensions has too many modes for points to show."""
     kernel_trials: Numerical[int] = 8
     """Values of the free hyperparameters that are tried for a kernel that the user gave."""
 
@@ -139,6 +140,11 @@ class PolicySettings:
     exploration_share: Tuned[float] = 0.03
     """c of forced exploration: of t rounds, 2c√t are chosen at random (2 of the first 1,000). Any
     number above zero does in the end; .1 cost .006 of random play in 1,024 rounds."""
+
+    open_share: Tuned[float] = 0.3
+    """Part of the hypotheses' weight that is spread evenly over all of them for exploration. A
+    short length is ruled out by what is flat so far, until its peak is met: with .1 runs were still
+    lost beside it. Estimates and bands have the weights of the evidence."""
 
     # Local privacy
     farthest_report: Derived[float] = 50.0

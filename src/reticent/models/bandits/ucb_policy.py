@@ -4,8 +4,9 @@ All of it is public: the policy is a function of releases and public numbers. It
 statistic the next batch is added up with (`Policy.statistic`), learns from what was released of it
 (`ingest_release`), and chooses (`choose`) the candidate with the highest upper confidence bound, in
 the first batch any of them. Between two releases it does not change. Before each batch it simulates
-the batch, to know which features to expect, and scales features so that the functions with the
-largest posterior variance get most of the row's norm.
+the batch, with candidates where the releases say that they are, to know which features to expect,
+and scales features so that the functions with the largest posterior variance get most of the row's
+norm.
 """
 
 import math
@@ -28,6 +29,7 @@ from reticent.inference.kernels.projection import KernelPriors, feature_scales, 
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import as_matrix
 from reticent.inference.online.batch_gram import MISMATCH_GRID, SimulatedGramPrior
+from reticent.inference.online.candidate_density import CandidateDensity
 from reticent.inference.online.kalman_posterior import KalmanPosterior
 from reticent.models.bandits.settings import GROWTH, POLICY, PolicySettings
 from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
@@ -87,9 +89,10 @@ class Policy:
     posterior
         Of the weights of the features, in half-ranges of the reward.
     mean, covariance_root
-        What `scores` uses: the posterior mean (m,), and a Cholesky factor (m, m) of the posterior
-        covariance in single precision, which is enough for a choice and twice as fast. Both are
-        zero before the first release, so that all candidates are equal.
+        What `scores` uses: the posterior mean (m,), and a Cholesky factor (m, m) of the covariance
+        in single precision, which is enough for a choice and twice as fast. Hypotheses that the
+        evidence speaks against keep a share in it, to be explored. Both are zero before the first
+        release, so that all candidates are equal.
     clip_threshold
         Of the next batch's residuals, in half-ranges of the reward.
     statistic
@@ -126,6 +129,12 @@ class Policy:
         self._sample_candidates: Callable[[int], Array] = lambda count: (
             2 * random.random((count, self.dimension)) - 1
         )
+        self._candidate_density: CandidateDensity | None = None
+        if staged and self.dimension <= settings.most_interacting_inputs:
+            points = quasi_random_points(self.dimension, settings.uniform_points)
+            density = CandidateDensity(points, self.arms)
+            self._candidate_density = density
+            self._sample_candidates = lambda count: density.draw(random, count)
         self._simulated_rounds = settings.least_simulated_rounds
         self._informed = False
         self._batch_rounds = 0
@@ -190,10 +199,10 @@ class Policy:
         """Get ready for the next batch: feature scales, expected features, clip threshold."""
         if self._informed and self._staged:
             self._rescale_features()
-        C = self.posterior.covariance
-        self._exact_root = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(len(C)))
+        self._exact_root = _root(self.posterior.covariance)
         self.mean = self.posterior.mean * self._informed
-        self.covariance_root = (self._exact_root * self._informed).astype(np.float32)
+        explored = _root(self.posterior.open_covariance(self._settings.open_share))
+        self.covariance_root = (explored * self._informed).astype(np.float32)
         self._simulated_features = self._simulate_contexts()
         self.clip_threshold, centre = self._clip_window()
         self.statistic = stage(self.feature_map, centre[None, :], [self.clip_threshold])
@@ -315,9 +324,11 @@ class Policy:
     def set_context_sampler(self, draw: Callable[[int], Array]) -> None:
         """Simulate batches with candidates from ``draw(count)``, (count, d) in [−1, 1]ᵈ.
 
-        Only accuracy rests on it. Default: candidates are uniform over the box.
+        Only accuracy rests on it. Default: candidates are uniform over the box at first, and then
+        where the releases say.
         """
         self._sample_candidates = draw
+        self._candidate_density = None
         self._replan_batch()
 
     @property
@@ -392,6 +403,7 @@ class Policy:
                 self._context_misfit,
             )
             self._context_misfit = gram.misfit
+            self._learn_candidates(uniform, decoded.gram, decoded.off_diagonal_sd * noise, n)
             echo = release.statistic.get("echo", 0.0)
             self.posterior.add(
                 A=decoded.scaled_cross[:, 0] * clip_threshold,
@@ -413,6 +425,15 @@ class Policy:
         if self._staged:
             most = self._settings.most_simulated_rounds
         self._after_batch(release.n, most)
+
+    def _learn_candidates(self, features: Array, gram: Array, sd: float, n: float) -> None:
+        """Learn from a released Gram matrix where candidates are, for the batches to come.
+
+        ``features`` (points, m): at the points of the density; ``sd``: of the matrix's noise.
+        """
+        density = self._candidate_density
+        if density is not None:
+            density.learn(features, self.scores(features), gram, sd, n)
 
     def _complete_rounds(self, gram: Array, sd: float, n: int) -> float:
         """About how many of n rounds lack nothing, from their noisy Gram matrix.
@@ -501,6 +522,12 @@ class Policy:
         variance = ((phi @ self._exact_root) ** 2).sum(axis=-1) + truncation_variance
         mean = self._reward_middle + self._reward_half_range * (phi @ self.posterior.mean)
         return mean, self._reward_half_range * np.sqrt(variance)
+
+
+def _root(covariance: Array) -> Array:
+    """Cholesky factor (m, m), of a covariance that may be singular up to rounding."""
+    jitter = 1e-12 * np.trace(covariance) * np.eye(len(covariance))
+    return np.asarray(np.linalg.cholesky(covariance + jitter))
 
 
 def _fresh_noise(sd: float, clip_threshold: float, echo: float) -> float:
