@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from reticent.inference.mixtures.gaussian_mixture import (
     ClipGains,
@@ -97,7 +96,7 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     origin = view.metric(np.eye(d), np.zeros((1, d)))
     lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
     noise = _gram_noise(lengths.noise_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
-    noise[~lengths.holding()] = np.inf  # noise alone would find records at a point
+    noise[~lengths.holding()] = np.inf  # a few records may be at a point
     radius = lengths.best_clip(lengths.edges, noise**2, np.ones(len(noise)))
     return radius, lengths.noise_sd
 
@@ -225,8 +224,7 @@ def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int
     # E‖noise‖² of a symmetric matrix (d, d): of its trace, and of the rest
     cost2 = 2 * np.maximum(noise / trace, idle) ** 2
     cost2 += (d * (d + 1) - 2) * np.maximum(noise / deviation, idle) ** 2
-    normal = np.diff(chi2.cdf(lengths.edges**2, d), prepend=0.0)
-    return lengths.best_clip(thresholds, cost2 / size**2, trace * squares, normal)
+    return lengths.best_clip(thresholds, cost2 / size**2, trace * squares, d)
 
 
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
