@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["benchmarks", "commands", "examples", "filled", "studies", "tree"]
+__all__ = [
+    "benchmarks",
+    "commands",
+    "derived_numbers",
+    "examples",
+    "filled",
+    "number_counts",
+    "priors",
+    "studies",
+    "tree",
+    "tuned_numbers",
+]
 
 _MARK = re.compile(r"<!-- generated: (\w+) -->")
 _PROJECT = Path(__file__).parents[1]
@@ -119,8 +130,33 @@ def _scripts(folder: str) -> Iterator[tuple[Path, str]]:
 
 def tree() -> str:
     """The table of all files, as ``python -m tests.tree`` prints it."""
+    return _printed("tests.tree")
+
+
+def number_counts() -> str:
+    """How many named numbers of each kind each room has."""
+    return _printed("tools.named_numbers")
+
+
+def tuned_numbers() -> str:
+    """All tuned numbers, with what each is for."""
+    return _printed("tools.named_numbers", "tuned")
+
+
+def priors() -> str:
+    """All numbers of priors."""
+    return _printed("tools.named_numbers", "prior")
+
+
+def derived_numbers() -> str:
+    """All derived numbers."""
+    return _printed("tools.named_numbers", "derived")
+
+
+def _printed(module: str, *arguments: str) -> str:
+    """What a command of this project prints."""
     printed = subprocess.run(
-        [sys.executable, "-m", "tests.tree"],
+        [sys.executable, "-m", module, *arguments],
         cwd=_PROJECT,
         capture_output=True,
         encoding="utf-8",
@@ -132,7 +168,11 @@ def tree() -> str:
 _WRITERS = {
     "benchmarks": benchmarks,
     "commands": commands,
+    "derived_numbers": derived_numbers,
     "examples": examples,
+    "number_counts": number_counts,
+    "priors": priors,
     "studies": studies,
     "tree": tree,
+    "tuned_numbers": tuned_numbers,
 }

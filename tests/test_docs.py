@@ -77,6 +77,9 @@ def test_pages_are_filled_from_the_code(making):
     page = generated.filled("<!-- generated: studies -->\n<!-- generated: benchmarks -->")
     assert "| `reticent reproduce tuo-orbit` |" in page
     assert "| `python benchmarks/gram.py` | How fast are exact Gram sums? |" in page
+    numbers = generated.filled((ROOT / "docs" / "numbers.md").read_text())
+    assert "### Priors of `inference/moment_model`" in numbers
+    assert "| `LimitSettings.band_sd` | `1.959963984540054` |" in numbers
 
 
 def test_the_way_of_a_record_goes_through_files_that_exist(making):

@@ -27,18 +27,37 @@ FILES = sorted(ROOT.rglob("*.py"))
 MAY_IMPORT = {
     "errors": set(),
     "memo": set(),
+    "number_kinds": set(),  # annotations of named numbers
     "validation": {"errors"},
     "about": {"errors"},  # public text that goes with a release
     "files": {"errors", "privacy"},  # writing them
     "codebook": {"about", "errors", "privacy"},
     "data_check": {"errors", "privacy"},  # exact counts, for whoever holds the records
     "privacy": {"errors", "memo", "validation"},
-    "inference": {"memo", "privacy.row_maps"},  # feature maps; no records
-    "models": {"about", "errors", "memo", "validation", "files", "privacy", "inference"},
+    "inference": {"memo", "number_kinds", "privacy.row_maps"},  # feature maps; no records
+    "models": {
+        "about",
+        "errors",
+        "memo",
+        "number_kinds",
+        "validation",
+        "files",
+        "privacy",
+        "inference",
+    },
     "reporting": {"about", "errors", "memo", "validation", "files", "privacy", "models"},
     "planning": {"errors", "memo", "validation", "privacy", "inference", "models", "reporting"},
     "auditing": {"errors", "memo", "validation", "privacy", "models", "reporting.formatting"},
-    "obfuscation": {"errors", "memo", "validation", "files", "privacy", "models", "reporting"},
+    "obfuscation": {
+        "errors",
+        "memo",
+        "number_kinds",
+        "validation",
+        "files",
+        "privacy",
+        "models",
+        "reporting",
+    },
     "service": {"errors", "memo", "validation", "privacy", "models"},
     "studies": {
         "errors",

@@ -5,9 +5,9 @@
 
 Counted from the source: files per folder, code lines and statements per package, packed
 assignments (`a, b = x, y`), conditional expressions, lines over 100 columns, `Any` in annotations,
-names that two modules define, private names that tests import, numbers with a name in the files of
-settings (priors, numerical settings and thresholds alike). Lines depend on how code is
-formatted; statements do not.
+names that two modules define, private names that tests import, and numbers with a name, by kind
+(`tools.named_numbers`; older trees had no kinds). Lines depend on how code is formatted; statements
+do not.
 
 Measured by running a fit of `GPRegressor` from a CSV file with a ledger, and its report:
 
@@ -35,6 +35,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
+
+from tools.named_numbers import counts_by_kind, named_numbers
 
 HERE = Path(__file__).parents[1]
 LONGEST_LINE = 100
@@ -124,37 +126,6 @@ def names_defined_twice(files: list[Path]) -> list[str]:
                 names.add(node.name)
         homes.update(names)
     return sorted(name for name, count in homes.items() if count > 1)
-
-
-def named_numbers(files: list[Path]) -> int:
-    """Fields of settings whose default is a number, or several."""
-    statements = [
-        statement
-        for path in files
-        if path.name == "settings.py"
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-    ]
-    return sum(
-        isinstance(one, ast.AnnAssign) and one.value is not None and is_number(one.value)
-        for one in statements
-    )
-
-
-def is_number(node: ast.AST) -> bool:
-    """Whether an expression is a number, arithmetic of numbers, or a tuple or call with some."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float) and not isinstance(node.value, bool)
-    if isinstance(node, ast.UnaryOp):
-        return is_number(node.operand)
-    if isinstance(node, ast.BinOp):
-        return is_number(node.left) and is_number(node.right)
-    if isinstance(node, ast.Tuple):
-        return any(map(is_number, node.elts))
-    if isinstance(node, ast.Call):
-        return any(map(is_number, [*node.args, *(one.value for one in node.keywords)]))
-    return False
 
 
 def private_imports(files: list[Path]) -> tuple[int, int]:
@@ -305,6 +276,7 @@ def counted(top: Path) -> dict[str, object]:
     imported, touching = private_imports(sorted((top / "tests").rglob("*.py")))
     per_thousand = 1000 / habits["lines"]
     twice = names_defined_twice(files)
+    numbers = named_numbers(source)
     return {
         "files": len(files),
         "code lines": habits["code"],
@@ -323,7 +295,8 @@ def counted(top: Path) -> dict[str, object]:
             0.1 * habits["lines over 100 columns"] * per_thousand, 1
         ),
         "`Any` in annotations": habits["Any in annotations"],
-        "numbers with a name in settings": named_numbers(files),
+        "numbers with a name": len(numbers),
+        **{f"    {kind}": count for kind, count in counts_by_kind(numbers).items()},
         "names defined in two modules": len(twice),
         "public ones of these": sum(not name.startswith("_") for name in twice),
         "private names that tests import": imported,

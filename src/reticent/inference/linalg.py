@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
+from reticent.number_kinds import Numerical
+
 __all__ = [
     "JITTER",
     "SMALL_JITTER",
@@ -26,8 +28,9 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-JITTER = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
-SMALL_JITTER = 1e-11  # of a posterior precision, whose small eigenvalues matter
+# of the mean variance of an observation: far above what arithmetic loses
+JITTER: Numerical[float] = 1e-9
+SMALL_JITTER: Numerical[float] = 1e-11  # of a posterior precision, whose small eigenvalues matter
 
 
 def robust_cholesky(matrix: Array, rounding: float) -> Array:

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.about import checked_about
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
+from reticent.number_kinds import Limit
 from reticent.privacy.accounting.composition import calibrate
 from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.accounting.guarantee import Guarantee
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMON", "IncompleteRecords", "PrivateEstimator", "columns_words", "seed_bytes"]
 
-# columns, and letters of their names, in the history of a ledger
-_NAMED = 3
-_LONG = 60
+_NAMED: Limit[int] = 3  # columns in the history of a ledger
+_LONG: Limit[int] = 60  # letters of their names
 
 
 class IncompleteRecords(UserWarning):

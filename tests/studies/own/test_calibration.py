@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from reticent.errors import BadInput
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator, ranks
-from reticent.studies.own.calibration.comparison import compare, paired_ratio
+from reticent.studies.own.calibration.comparison import compare, compare_parts, paired_ratio
 from reticent.studies.own.calibration.families.references import (
     clusters_cost,
     mixture_log_likelihood,
@@ -29,6 +29,7 @@ from reticent.studies.own.calibration.laws import (
     smooth_function,
 )
 from reticent.studies.own.calibration.page import write_page
+from reticent.studies.own.calibration.real_laws import REAL_LAWS
 from reticent.studies.own.calibration.study import FAMILIES, judge_families, report, run_trials
 from reticent.studies.own.calibration.trial_files import read_trials, write_trials
 
@@ -107,6 +108,22 @@ def test_rewards_scatter_around_their_function(name):
     values = law.function(rng)(np.full(50_000, 0.3))
     assert 0 <= values[0] <= 1
     assert law.draw(values, rng).mean() == pytest.approx(values[0], abs=0.01)
+
+
+@pytest.mark.parametrize("name", REAL_LAWS)
+def test_outputs_near_records_of_a_real_table_have_the_mean_that_is_stated(name):
+    law = REAL_LAWS[name]
+    x, y = law.draw(200_000, np.random.default_rng(0))
+    assert law.x_bounds[0] <= x.min() < x.max() <= law.x_bounds[1]
+    assert law.y_bounds[0] <= y.min() < y.max() <= law.y_bounds[1]
+    at = np.unique(law.places(8))
+    assert np.isin(at, x).all()
+    truth = law.mean(at)
+    for place, mean in zip(at, truth, strict=True):
+        here = y[x == place]
+        assert here.mean() == pytest.approx(mean, abs=5 * y.std() / math.sqrt(len(here)))
+    assert y.std() == pytest.approx(law.spread, rel=0.1)
+    assert np.ptp(truth) > 0.02 * law.spread
 
 
 # --- trials ---
@@ -356,6 +373,28 @@ def test_two_versions_are_compared_in_pairs():
     table = compare(judge_families(before), judge_families(after))
     assert [(row[1], row[5]) for row in table.rows] == [("law", "better")]
     assert {len(row) for row in table.rows} == {len(table.headings)}
+
+
+def test_parts_are_compared_by_cells_that_fail_and_losses_in_pairs(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = [CELL._replace(law=law) for law in "abc"]
+    before = judge_families({cell: made_up(rng, shift=3.0) for cell in cells})
+    after = judge_families(
+        {
+            cells[0]: made_up(rng, loss=0.5),
+            cells[1]: made_up(rng, loss=1.5),
+            CELL._replace(law="new"): made_up(rng),
+        }
+    )
+    table = compare_parts(before, after)
+    [row] = table.rows
+    assert row[:4] == ("regression", "2", "2", "0")
+    assert row[6:] == ("1", "1", "1")
+    assert float(row[4]) < 0.5 < float(row[5])
+    page = tmp_path / "page.md"
+    page.write_text("<!-- results -->\n\n<!-- end of results -->")
+    write_page(page, after, [], ["note"], before)
+    assert "fail, before" in page.read_text()
 
 
 # --- models without privacy ---

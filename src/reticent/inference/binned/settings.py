@@ -6,6 +6,8 @@ Ranges are given as (lowest, highest).
 from dataclasses import dataclass
 from math import log
 
+from reticent.number_kinds import Numerical, Prior, Tuned
+
 __all__ = ["BINNED_POSTERIOR", "BinnedPosteriorSettings"]
 
 Range = tuple[float, float]
@@ -38,17 +40,17 @@ class BinnedPosteriorSettings:
         more with narrow boxes, times their squared number.
     """
 
-    max_hypotheses: int = 16
-    log_noise_range: Range = (log(0.02**2), log(0.9**2))
-    log_dispersion_range: Range = (0.0, log(400.0))
-    min_count: float = 0.3
-    empty_sd: float = 2.0
-    min_noise_variance: float = 1e-4
-    first_trials_fraction: int = 3
-    min_trials: int = 4
-    min_variance: float = 1e-12
-    jitter: float = 1e-9
-    jitter_per_pair: float = 1e-13
+    max_hypotheses: Numerical[int] = 16
+    log_noise_range: Prior[Range] = (log(0.02**2), log(0.9**2))
+    log_dispersion_range: Prior[Range] = (0.0, log(400.0))
+    min_count: Tuned[float] = 0.3
+    empty_sd: Tuned[float] = 2.0
+    min_noise_variance: Numerical[float] = 1e-4
+    first_trials_fraction: Numerical[int] = 3
+    min_trials: Numerical[int] = 4
+    min_variance: Numerical[float] = 1e-12
+    jitter: Numerical[float] = 1e-9
+    jitter_per_pair: Numerical[float] = 1e-13
 
 
 BINNED_POSTERIOR = BinnedPosteriorSettings()

@@ -20,6 +20,7 @@ from reticent.inference.linalg import (
     solve_lower,
 )
 from reticent.inference.moment_model.gram_estimation import DAMPING, GramEstimator
+from reticent.number_kinds import Numerical, Prior
 
 __all__ = ["DirichletSettings", "dirichlet_posterior"]
 
@@ -40,9 +41,9 @@ class DirichletSettings:
         Relative change of the weights at which it stops.
     """
 
-    alpha: float = 0.1
-    max_iterations: int = 20
-    tolerance: float = 1e-6
+    alpha: Prior[float] = 0.1
+    max_iterations: Numerical[int] = 20
+    tolerance: Numerical[float] = 1e-6
 
 
 _SETTINGS = DirichletSettings()

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, ndtr
 
+from reticent.number_kinds import Numerical
+
 __all__ = [
     "independent_logit_variance",
     "log_odds",
@@ -29,7 +31,8 @@ __all__ = [
 Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_ROUNDING = 1e-16  # below this, one minus a probability is not a number above zero
+# below this, one minus a probability is not a number above zero
+_ROUNDING: Numerical[float] = 1e-16
 
 
 def log_odds(logits: Array) -> Array:

@@ -41,6 +41,7 @@ from reticent.inference.linalg import (
     solve_upper,
 )
 from reticent.inference.moment_model.gram_estimation import DAMPING, GramEstimator
+from reticent.number_kinds import Numerical, Prior, Tuned
 
 __all__ = ["SoftmaxPosterior", "SoftmaxSettings"]
 
@@ -74,20 +75,20 @@ class SoftmaxSettings:
         Largest calibration factor; the smallest is its inverse.
     """
 
-    max_iterations: int = 20
-    halvings: int = 5
-    tolerance: float = 1e-3
-    final_sweeps: int = 3
-    density_error: float = 0.25
-    min_probability: float = 1e-6
-    min_clip: float = 0.6
-    clip_grid: int = 16
-    log_calibration_sd: float = 0.7
-    max_calibration: float = 8.0
+    max_iterations: Numerical[int] = 20
+    halvings: Numerical[int] = 5
+    tolerance: Numerical[float] = 1e-3
+    final_sweeps: Numerical[int] = 3
+    density_error: Prior[float] = 0.25
+    min_probability: Numerical[float] = 1e-6
+    min_clip: Tuned[float] = 0.6
+    clip_grid: Numerical[int] = 16
+    log_calibration_sd: Prior[float] = 0.7
+    max_calibration: Numerical[float] = 8.0
 
 
 _SETTINGS = SoftmaxSettings()
-_LEAST = 1e-12  # slopes and variances stay positive
+_LEAST: Numerical[float] = 1e-12  # slopes and variances stay positive
 
 
 class SoftmaxPosterior:

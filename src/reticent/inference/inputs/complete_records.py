@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
+from reticent.number_kinds import Limit, Numerical, Prior
+
 __all__ = ["CompleteRecords", "CompleteRecordsSettings", "UnitTotal", "complete_records"]
 
 
@@ -30,13 +32,13 @@ class CompleteRecordsSettings:
         Share of complete records below which a warning is worth while.
     """
 
-    all_complete: float = 0.5
-    clear_sd: float = 3.0
-    notable_share: float = 0.95
+    all_complete: Prior[float] = 0.5
+    clear_sd: Limit[float] = 3.0
+    notable_share: Limit[float] = 0.95
 
 
 _SETTINGS = CompleteRecordsSettings()
-_REACH = 9.0  # standard deviations of the noise around a count that matter
+_REACH: Numerical[float] = 9.0  # standard deviations of the noise around a count that matter
 _GRID = (np.arange(2000) + 0.5) / 2000
 
 

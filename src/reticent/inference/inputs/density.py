@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
 from reticent.inference.linalg import project_onto_simplex
+from reticent.number_kinds import Numerical, Prior, Tuned
 from reticent.privacy.row_maps.features.polynomial_basis import level_of
 
 __all__ = [
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-DENSITY_BINS = 128  # of each input
+DENSITY_BINS: Numerical[int] = 128  # of each input
 
 
 @dataclass(frozen=True)
@@ -76,20 +77,20 @@ class DensitySettings:
         Margin added on either side of a dense interval, as a fraction of its width.
     """
 
-    entropy_bins: int = 32
-    min_released_bins: int = 8
-    max_cdf_noise: float = 0.25
-    uniform_fraction: float = 0.1
-    uniform_points: float = 0.02
-    prior_mean_sd: float = 0.5
-    between_inputs_sd: float = 0.2
-    min_sd: float = 0.01
-    one_input_threshold: tuple[float, float] = (0.08, 0.5)
-    several_inputs_threshold: tuple[float, float] = (0.25, 0.3)
-    informative_records: float = 6.0
-    max_dense_width: float = 0.5
-    min_dense_excess: float = 0.35
-    dense_margin: float = 0.15
+    entropy_bins: Numerical[int] = 32
+    min_released_bins: Tuned[int] = 8
+    max_cdf_noise: Tuned[float] = 0.25
+    uniform_fraction: Prior[float] = 0.1
+    uniform_points: Prior[float] = 0.02
+    prior_mean_sd: Prior[float] = 0.5
+    between_inputs_sd: Prior[float] = 0.2
+    min_sd: Numerical[float] = 0.01
+    one_input_threshold: Tuned[tuple[float, float]] = (0.08, 0.5)
+    several_inputs_threshold: Tuned[tuple[float, float]] = (0.25, 0.3)
+    informative_records: Tuned[float] = 6.0
+    max_dense_width: Tuned[float] = 0.5
+    min_dense_excess: Tuned[float] = 0.35
+    dense_margin: Tuned[float] = 0.15
 
 
 _SETTINGS = DensitySettings()

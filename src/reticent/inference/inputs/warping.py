@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.number_kinds import Tuned
+
 __all__ = ["WarpSettings", "compressed_fraction", "equalizing_warp", "magnify_interval", "unwarp"]
 
 Array = NDArray[np.float64]
@@ -29,9 +31,9 @@ class WarpSettings:
         Slope of a warp below which inputs count as compressed.
     """
 
-    equalized_fraction: float = 0.8
-    magnified_fraction: float = 0.93
-    compressed_slope: float = 0.99
+    equalized_fraction: Tuned[float] = 0.8
+    magnified_fraction: Tuned[float] = 0.93
+    compressed_slope: Tuned[float] = 0.99
 
 
 _SETTINGS = WarpSettings()

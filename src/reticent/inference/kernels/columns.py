@@ -18,11 +18,13 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from reticent.inference.kernels.axes import Axis
+from reticent.number_kinds import Prior
 
 __all__ = ["Levels", "OnColumns", "Periodic", "mixed_kernel", "smooth_columns"]
 
 Array = NDArray[np.float64]
-_CORRELATION = (0.03, 0.95)
+# between records with different words
+_CORRELATION: Prior[tuple[float, float]] = (0.03, 0.95)
 
 
 class Levels(StationaryKernelMixin, NormalizedKernelMixin, Kernel):  # type: ignore[misc]

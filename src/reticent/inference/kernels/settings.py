@@ -6,6 +6,8 @@ as (lowest, highest).
 
 from dataclasses import dataclass
 
+from reticent.number_kinds import Derived, Numerical, Prior, Tuned
+
 __all__ = [
     "ANOVA",
     "INTEGRAL",
@@ -57,25 +59,25 @@ class AnovaSettings:
         Smallest fraction of an effect that is linear, and by how much it may be larger.
     """
 
-    lengthscales: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8, 1.6)
-    log_length_sd: float = 0.7
-    quadrature_nodes: int = 64
-    constant_variance: float = 0.25
-    functions_per_input: int = 20
-    max_words: int = 40
-    harmonics: int = 6
-    max_combinations: int = 300
-    max_products_per_combination: int = 200
-    max_functions: int = 1200
-    min_variance: float = 1e-9
-    unconditional_size: int = 60
-    min_relative_signal: float = 0.15
-    variance_range: Range = (0.003, 1.0)
-    pair_range: Range = (0.003, 1.0)
-    triple_range: Range = (0.001, 0.3)
-    length_range: Range = (0.12, 1.6)
-    min_linear: float = 0.05
-    linear_span: float = 0.9
+    lengthscales: Prior[tuple[float, ...]] = (0.1, 0.2, 0.4, 0.8, 1.6)
+    log_length_sd: Prior[float] = 0.7
+    quadrature_nodes: Numerical[int] = 64
+    constant_variance: Prior[float] = 0.25
+    functions_per_input: Numerical[int] = 20
+    max_words: Tuned[int] = 40
+    harmonics: Derived[int] = 6
+    max_combinations: Tuned[int] = 300
+    max_products_per_combination: Numerical[int] = 200
+    max_functions: Numerical[int] = 1200
+    min_variance: Numerical[float] = 1e-9
+    unconditional_size: Tuned[int] = 60
+    min_relative_signal: Tuned[float] = 0.15
+    variance_range: Prior[Range] = (0.003, 1.0)
+    pair_range: Prior[Range] = (0.003, 1.0)
+    triple_range: Prior[Range] = (0.001, 0.3)
+    length_range: Prior[Range] = (0.12, 1.6)
+    min_linear: Prior[float] = 0.05
+    linear_span: Prior[float] = 0.9
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class ProjectionSettings:
     unconditional_size : int
         As in `AnovaSettings`: none, because this prior is the user's own.
     min_relative_signal : float
-        As in `AnovaSettings`.
+        Fraction of the prior variance from which on a function is worth having, as in
+        `AnovaSettings`.
     drowned_snr, negligible_noise_snr : float
         Squared signal over privacy noise, per function: below the first, features are clipped at
         ``drowned_quantile`` of their norms; below the second at ``noisy_quantile``; from there on
@@ -113,19 +116,19 @@ class ProjectionSettings:
         Lengthscales that a box can tell apart.
     """
 
-    points: int = 512
-    most_missed: float = 1e-3
-    digits: int = 9
-    jitter: float = 1e-7
-    min_scaling_variance: float = 1e-9
-    unconditional_size: int = 0
-    min_relative_signal: float = 0.1
-    drowned_snr: float = 1.0
-    negligible_noise_snr: float = 30.0
-    drowned_quantile: float = 0.5
-    noisy_quantile: float = 0.95
-    hyperparameter_factor: float = 10.0
-    length_range: Range = (0.1, 10.0)
+    points: Numerical[int] = 512
+    most_missed: Numerical[float] = 1e-3
+    digits: Numerical[int] = 9
+    jitter: Numerical[float] = 1e-7
+    min_scaling_variance: Numerical[float] = 1e-9
+    unconditional_size: Derived[int] = 0
+    min_relative_signal: Tuned[float] = 0.1
+    drowned_snr: Tuned[float] = 1.0
+    negligible_noise_snr: Tuned[float] = 30.0
+    drowned_quantile: Tuned[float] = 0.5
+    noisy_quantile: Tuned[float] = 0.95
+    hyperparameter_factor: Prior[float] = 10.0
+    length_range: Prior[Range] = (0.1, 10.0)
 
 
 @dataclass(frozen=True)
@@ -146,11 +149,11 @@ class IntegralSettings:
         p·z² below which a factor exp(−pz²/2) is one.
     """
 
-    mixture_error: float = 1e-12
-    mixture_step: float = 0.3
-    shape_step: float = 0.6
-    max_terms: int = 2000
-    constant_exponent: float = 1e-14
+    mixture_error: Numerical[float] = 1e-12
+    mixture_step: Numerical[float] = 0.3
+    shape_step: Numerical[float] = 0.6
+    max_terms: Numerical[int] = 2000
+    constant_exponent: Numerical[float] = 1e-14
 
 
 ANOVA = AnovaSettings()

@@ -52,6 +52,7 @@ from reticent.inference.moment_model.clipping import (
     weigh_clip_bias,
 )
 from reticent.inference.moment_model.settings import POSTERIOR
+from reticent.number_kinds import Numerical
 
 __all__ = [
     "AveragedKernel",
@@ -64,7 +65,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _NOISE_GRID = np.geomspace(*LABEL_POSTERIOR.noise_grid)
-_NEVER = 1e3  # a clip threshold that no residual reaches, in half-ranges of y
+_NEVER: Numerical[float] = 1e3  # a clip threshold that no residual reaches, in half-ranges of y
 
 
 @dataclass(frozen=True, eq=False)

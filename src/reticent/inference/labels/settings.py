@@ -6,6 +6,8 @@ How many releases there are, and where labels are clipped, is up to the model
 
 from dataclasses import dataclass
 
+from reticent.number_kinds import Numerical, Prior, Tuned
+
 __all__ = [
     "CLOAK",
     "DESIGN",
@@ -59,21 +61,21 @@ class LabelPosteriorSettings:
         Numbers of all features that are kept from stage to stage (256 MB).
     """
 
-    jitter: float = 1e-10
-    min_gain: float = 0.3
-    second_moment_error: float = 0.05
-    noise_grid: tuple[float, float, int] = (1e-5, 25.0, 513)
-    log_noise_sd: float = 3.0
-    noise_steps: int = 4
-    min_noise_fraction: float = 0.1
-    uniform_weight: float = 0.1
-    negligible_weight: float = 1e-5
-    negligible_row: float = 1e-12
-    predictive_weight: float = 0.995
-    max_predictive: int = 16
-    inducing_variance: float = 1e-6
-    whole_matrix_ratio: int = 8
-    cached_numbers: int = 2**25
+    jitter: Numerical[float] = 1e-10
+    min_gain: Tuned[float] = 0.3
+    second_moment_error: Prior[float] = 0.05
+    noise_grid: Numerical[tuple[float, float, int]] = (1e-5, 25.0, 513)
+    log_noise_sd: Prior[float] = 3.0
+    noise_steps: Numerical[int] = 4
+    min_noise_fraction: Tuned[float] = 0.1
+    uniform_weight: Tuned[float] = 0.1
+    negligible_weight: Numerical[float] = 1e-5
+    negligible_row: Numerical[float] = 1e-12
+    predictive_weight: Numerical[float] = 0.995
+    max_predictive: Numerical[int] = 16
+    inducing_variance: Numerical[float] = 1e-6
+    whole_matrix_ratio: Numerical[int] = 8
+    cached_numbers: Numerical[int] = 2**25
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,10 @@ class MissingLabelSettings:
         As for `LabelPosteriorSettings`.
     """
 
-    share_sd: float = 0.3
-    amplitudes: tuple[float, ...] = (0.05, 0.1, 0.3)
-    largest_share: float = 0.98
-    negligible_row: float = 1e-12
+    share_sd: Prior[float] = 0.3
+    amplitudes: Prior[tuple[float, ...]] = (0.05, 0.1, 0.3)
+    largest_share: Tuned[float] = 0.98
+    negligible_row: Numerical[float] = 1e-12
 
 
 @dataclass(frozen=True)
@@ -114,11 +116,11 @@ class DesignSettings:
         Relative margin by which columns stay below a norm of one, more than rounding.
     """
 
-    smoothing_factors: tuple[float, ...] = tuple(4.0**k for k in range(8))
-    negligible_signal: float = 1e-3
-    rough_tolerance: float = 0.1
-    tolerance: float = 1e-3
-    norm_margin: float = 1e-12
+    smoothing_factors: Numerical[tuple[float, ...]] = tuple(4.0**k for k in range(8))
+    negligible_signal: Numerical[float] = 1e-3
+    rough_tolerance: Numerical[float] = 0.1
+    tolerance: Numerical[float] = 1e-3
+    norm_margin: Numerical[float] = 1e-12
 
 
 @dataclass(frozen=True)
@@ -142,13 +144,13 @@ class CloakSettings:
         Exponents of an update. S^½ answers half as much to a weight as S, so its steps are longer.
     """
 
-    max_steps: int = 20_000
-    uniform_weight: float = 0.05
-    max_growth: float = 1.5
-    min_weight: float = 1e-30
-    min_eigenvalue: float = 1e-12
-    trace_power: float = 2.0
-    logdet_power: float = 1.0
+    max_steps: Numerical[int] = 20_000
+    uniform_weight: Numerical[float] = 0.05
+    max_growth: Numerical[float] = 1.5
+    min_weight: Numerical[float] = 1e-30
+    min_eigenvalue: Numerical[float] = 1e-12
+    trace_power: Numerical[float] = 2.0
+    logdet_power: Numerical[float] = 1.0
 
 
 LABEL_POSTERIOR = LabelPosteriorSettings()

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation
 
 from reticent.inference.mixtures.settings import ADAPTIVE_GRID
+from reticent.number_kinds import Derived
 
 __all__ = ["AdaptiveGridCounts", "cell_splits", "expected_counts", "merge_light_cells"]
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-_PLACE_VARIANCE = 1 / 12  # of a place that may be anywhere in its leaf
+_PLACE_VARIANCE: Derived[float] = 1 / 12  # of a place that may be anywhere in its leaf
 # of a count, if there are records, in standard deviations of its noise
 _SIZES = np.exp(np.linspace(*ADAPTIVE_GRID.log_size_range, ADAPTIVE_GRID.sizes))
 

@@ -20,6 +20,7 @@ from scipy.stats import chi2, f
 from reticent.inference.mixtures.settings import MIXTURE_MOMENTS
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 from reticent.memo import memo
+from reticent.number_kinds import Numerical
 
 __all__ = [
     "ClipGains",
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_EDGES_PER_OCTAVE = 4
+_EDGES_PER_OCTAVE: Numerical[int] = 4  # of a histogram of lengths
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ Budget shares, numbers of steps and clip thresholds are up to the models
 import math
 from dataclasses import dataclass
 
+from reticent.number_kinds import Derived, Numerical, Prior, Tuned
+
 __all__ = [
     "ADAPTIVE_GRID",
     "BOUNDED_NORMAL",
@@ -46,7 +48,7 @@ class MixtureMomentSettings:
     min_variance_factor, noisy_min_variance_factor : float
         Smallest factor by which one step may change a variance, at little and at much noise.
     max_variance_factor : float
-        Largest such factor.
+        Largest factor by which one step may change a variance.
     grid_starts, grid_steps : int
         Starts of EM on the counts of a grid, and its steps.
     patience : int
@@ -56,17 +58,17 @@ class MixtureMomentSettings:
         Fraction of an average component's records below which a component is left as it is.
     """
 
-    significant_sd: float = 2.0
-    visible_sd: float = 3.5
-    length_concentration: float = 80.0
-    length_freedom: float = 7.0
-    min_variance_factor: float = 0.2
-    noisy_min_variance_factor: float = 0.7
-    max_variance_factor: float = 5.0
-    grid_starts: int = 8
-    grid_steps: int = 60
-    patience: int = 2
-    min_component_fraction: float = 1e-3
+    significant_sd: Tuned[float] = 2.0
+    visible_sd: Tuned[float] = 3.5
+    length_concentration: Prior[float] = 80.0
+    length_freedom: Prior[float] = 7.0
+    min_variance_factor: Tuned[float] = 0.2
+    noisy_min_variance_factor: Tuned[float] = 0.7
+    max_variance_factor: Tuned[float] = 5.0
+    grid_starts: Numerical[int] = 8
+    grid_steps: Numerical[int] = 60
+    patience: Tuned[int] = 2
+    min_component_fraction: Numerical[float] = 1e-3
 
 
 @dataclass(frozen=True)
@@ -93,16 +95,16 @@ class WeightedKMeansSettings:
         and at least the second.
     """
 
-    restarts: int = 20
-    few_distances_restarts: int = 60
-    few_distances: int = 20_000
-    first_steps: int = 5
-    lloyd_steps: int = 100
-    continued: int = 5
-    excess_cost: float = 0.0005
-    min_radius: float = 1.2
-    significance_offset: float = 0.2
-    min_significance: float = 2.0
+    restarts: Numerical[int] = 20
+    few_distances_restarts: Numerical[int] = 60
+    few_distances: Numerical[int] = 20_000
+    first_steps: Numerical[int] = 5
+    lloyd_steps: Numerical[int] = 100
+    continued: Numerical[int] = 5
+    excess_cost: Tuned[float] = 0.0005
+    min_radius: Tuned[float] = 1.2
+    significance_offset: Tuned[float] = 0.2
+    min_significance: Tuned[float] = 2.0
 
 
 @dataclass(frozen=True)
@@ -142,21 +144,21 @@ class AdaptiveGridSettings:
         Size that a heavy cell or leaf must have at least to stand out.
     """
 
-    leaf_size: float = 6.0
-    max_split: int = 32
-    max_leaves: float = 4096.0
-    min_blocks_across: int = 5
-    max_block_side: int = 3
-    min_blocks_per_cluster: int = 5
-    prior_odds: float = 0.2
-    coupling: float = 1.2
-    log_size_range: tuple[float, float] = (math.log(0.25), math.log(40.0))
-    sizes: int = 64
-    certain_size: float = 20.0
-    propagation_rounds: int = 40
-    min_size: float = -30.0
-    max_log_odds: float = 40.0
-    min_significance: float = 2.0
+    leaf_size: Tuned[float] = 6.0
+    max_split: Numerical[int] = 32
+    max_leaves: Numerical[float] = 4096.0
+    min_blocks_across: Tuned[int] = 5
+    max_block_side: Tuned[int] = 3
+    min_blocks_per_cluster: Tuned[int] = 5
+    prior_odds: Prior[float] = 0.2
+    coupling: Prior[float] = 1.2
+    log_size_range: Prior[tuple[float, float]] = (math.log(0.25), math.log(40.0))
+    sizes: Numerical[int] = 64
+    certain_size: Numerical[float] = 20.0
+    propagation_rounds: Numerical[int] = 40
+    min_size: Numerical[float] = -30.0
+    max_log_odds: Numerical[float] = 40.0
+    min_significance: Tuned[float] = 2.0
 
 
 @dataclass(frozen=True)
@@ -198,21 +200,21 @@ class FactorModelSettings:
         Steps of a rotation's singular value decompositions.
     """
 
-    window_sd: float = 2.5
-    window_upper_sd: float = 1.5
-    idle_noise: float = 0.3
-    max_mean_square: float = 0.5
-    cut_off_sd: float = 1.6
-    windows: int = 12
-    tail_odds: float = 4.5
-    cut_off_slope: float = 4.0
-    hidden_variance: float = 0.06
-    min_signal: float = 0.3
-    max_floor: float = 0.1
-    min_diagonal: float = 0.1
-    scale_correction_range: tuple[float, float] = (0.5, 2.0)
-    em_steps: int = 60
-    rotation_steps: int = 100
+    window_sd: Tuned[float] = 2.5
+    window_upper_sd: Tuned[float] = 1.5
+    idle_noise: Tuned[float] = 0.3
+    max_mean_square: Tuned[float] = 0.5
+    cut_off_sd: Tuned[float] = 1.6
+    windows: Numerical[int] = 12
+    tail_odds: Prior[float] = 4.5
+    cut_off_slope: Tuned[float] = 4.0
+    hidden_variance: Tuned[float] = 0.06
+    min_signal: Tuned[float] = 0.3
+    max_floor: Tuned[float] = 0.1
+    min_diagonal: Tuned[float] = 0.1
+    scale_correction_range: Tuned[tuple[float, float]] = (0.5, 2.0)
+    em_steps: Numerical[int] = 60
+    rotation_steps: Numerical[int] = 100
 
 
 @dataclass(frozen=True)
@@ -240,14 +242,14 @@ class SpreadSettings:
         and largest mean square that this may be.
     """
 
-    spread: float = 0.5
-    box_square: float = 1 / 3
-    hidden_order: float = 1e-4
-    max_floor: float = 0.1
-    cut_off: float = 0.4
-    least_excess: float = 1.5
-    saturated: float = 0.9
-    largest_square: float = 20.0
+    spread: Prior[float] = 0.5
+    box_square: Derived[float] = 1 / 3
+    hidden_order: Tuned[float] = 1e-4
+    max_floor: Tuned[float] = 0.1
+    cut_off: Tuned[float] = 0.4
+    least_excess: Tuned[float] = 1.5
+    saturated: Tuned[float] = 0.9
+    largest_square: Tuned[float] = 20.0
 
 
 @dataclass(frozen=True)
@@ -268,12 +270,12 @@ class BoundedNormalSettings:
         Most steps of Newton's method, and the least fraction of one that is tried.
     """
 
-    farthest_edge: float = 9.0
-    cells: int = 2000
-    most_variance: float = 0.9
-    least_margin: float = 1e-6
-    newton_steps: int = 60
-    least_step: float = 1e-6
+    farthest_edge: Numerical[float] = 9.0
+    cells: Numerical[int] = 2000
+    most_variance: Tuned[float] = 0.9
+    least_margin: Numerical[float] = 1e-6
+    newton_steps: Numerical[int] = 60
+    least_step: Numerical[float] = 1e-6
 
 
 @dataclass(frozen=True)
@@ -290,9 +292,9 @@ class LatentClassSettings:
         Steps of iterative proportional fitting.
     """
 
-    prior_records: float = 1.0
-    least_chance: float = 1e-6
-    fitting_steps: int = 30
+    prior_records: Prior[float] = 1.0
+    least_chance: Numerical[float] = 1e-6
+    fitting_steps: Numerical[int] = 30
 
 
 MIXTURE_MOMENTS = MixtureMomentSettings()

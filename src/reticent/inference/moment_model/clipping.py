@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
+from reticent.number_kinds import Numerical
 
 __all__ = [
     "NoiseTail",
@@ -36,7 +37,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _VARIANCE_GRID = np.geomspace(*CLIPPED_MOMENTS.variance_grid)
-_UNCLIPPED = 40.0  # standard deviations that a normal number never reaches
+_UNCLIPPED: Numerical[float] = 40.0  # standard deviations that a normal number never reaches
 _CORES = np.geomspace(*CLIPPED_MOMENTS.core_grid)
 _TAIL_MASSES = np.concatenate([[0.0], np.geomspace(*CLIPPED_MOMENTS.tail_masses)])
 _TAIL_ODDS = np.where(

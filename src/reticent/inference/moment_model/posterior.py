@@ -72,13 +72,14 @@ from reticent.inference.moment_model.joint_posterior import (
     joint_posterior,
 )
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
+from reticent.number_kinds import Numerical
 
 __all__ = ["StagedPosterior"]
 
 Array = NDArray[np.float64]
 _NOISE_GRID = np.geomspace(*POSTERIOR.noise_grid)
 _EXCESS_NOISE_GRID = np.geomspace(*POSTERIOR.excess_noise_grid)
-_NEVER_REACHED = 1e9  # half-ranges of y
+_NEVER_REACHED: Numerical[float] = 1e9  # half-ranges of y
 _NOISE_FRACTION_LOGITS = np.linspace(*POSTERIOR.noise_fraction_logits)
 
 

@@ -5,6 +5,8 @@ Grids are given as (lowest, highest, number of values).
 
 from dataclasses import dataclass
 
+from reticent.number_kinds import Numerical, Prior, Tuned
+
 __all__ = [
     "CLIPPED_MOMENTS",
     "EVIDENCE_SEARCH",
@@ -76,24 +78,24 @@ class StagedPosteriorSettings:
         Entries of the matrices of several hypotheses that are solved together: they fit a cache.
     """
 
-    min_gain: float = 0.3
-    max_iterations: int = 20
-    noise_grid: Grid = (1e-4, 1e2, 61)
-    excess_noise_grid: Grid = (1.0, 1e2, 41)
-    excess_noise_penalty: float = 2.0
-    doubt_of_normal_noise: float = 0.05
-    log_noise_sd: float = 3.0
-    log_truncation_sd: float = 1.0
-    noise_fraction_logits: Grid = (-12, 12, 121)
-    min_truncation: float = 1e-9
-    gram_error_inflation: float = 1.0
-    local_bias: float = 0.5
-    max_gram_error: float = 0.3
-    tolerance: float = 0.01
-    review_growth: float = 1.2
-    unlikely: float = 1e-9
-    stages_until_all_compared: float = 3.0
-    block_entries: int = 2**16
+    min_gain: Tuned[float] = 0.3
+    max_iterations: Numerical[int] = 20
+    noise_grid: Numerical[Grid] = (1e-4, 1e2, 61)
+    excess_noise_grid: Numerical[Grid] = (1.0, 1e2, 41)
+    excess_noise_penalty: Prior[float] = 2.0
+    doubt_of_normal_noise: Prior[float] = 0.05
+    log_noise_sd: Prior[float] = 3.0
+    log_truncation_sd: Prior[float] = 1.0
+    noise_fraction_logits: Numerical[Grid] = (-12, 12, 121)
+    min_truncation: Numerical[float] = 1e-9
+    gram_error_inflation: Tuned[float] = 1.0
+    local_bias: Prior[float] = 0.5
+    max_gram_error: Tuned[float] = 0.3
+    tolerance: Numerical[float] = 0.01
+    review_growth: Numerical[float] = 1.2
+    unlikely: Numerical[float] = 1e-9
+    stages_until_all_compared: Numerical[float] = 3.0
+    block_entries: Numerical[int] = 2**16
 
 
 @dataclass(frozen=True)
@@ -133,19 +135,19 @@ class ClippedMomentSettings:
         Relative error of a second moment: residuals are not quite normal.
     """
 
-    variance_grid: Grid = (1e-3, 1e2, 101)
-    surprise: float = 0.2
-    core_grid: Grid = (0.01, 1.0, 33)
-    tail_masses: Grid = (1e-3, 0.3, 13)
-    tail_lengths: int = 8
-    shortest_tail: float = 2.0
-    negligible_weight: float = 1e-18
-    tail_log_odds: float = -1.5
-    lopsidedness_sd: float = 1.0
-    skew_log_odds: float = -1.0
-    skew_sd: float = 2.0
-    block_rows: int = 64
-    second_moment_error: float = 0.05
+    variance_grid: Numerical[Grid] = (1e-3, 1e2, 101)
+    surprise: Prior[float] = 0.2
+    core_grid: Prior[Grid] = (0.01, 1.0, 33)
+    tail_masses: Prior[Grid] = (1e-3, 0.3, 13)
+    tail_lengths: Numerical[int] = 8
+    shortest_tail: Prior[float] = 2.0
+    negligible_weight: Numerical[float] = 1e-18
+    tail_log_odds: Prior[float] = -1.5
+    lopsidedness_sd: Prior[float] = 1.0
+    skew_log_odds: Prior[float] = -1.0
+    skew_sd: Prior[float] = 2.0
+    block_rows: Numerical[int] = 64
+    second_moment_error: Prior[float] = 0.05
 
 
 @dataclass(frozen=True)
@@ -183,20 +185,20 @@ class GramSettings:
         Relative difference that is rounding: machines must not differ in which steps they accept.
     """
 
-    damping: float = 0.1
-    min_error: float = 0.02
-    min_density_error: float = 1.0
-    hidden_error: float = 2.0
-    densities: int = 8
-    prior_records: float = 10.0
-    log_density_sd: float = 2.0
-    steps: int = 12
-    first_steps: int = 60
-    first_step: float = 5
-    step_growth: float = 1.5
-    step_shrinkage: float = 0.4
-    min_log_probability: float = -700.0
-    rounding: float = 1e-9
+    damping: Tuned[float] = 0.1
+    min_error: Tuned[float] = 0.02
+    min_density_error: Tuned[float] = 1.0
+    hidden_error: Tuned[float] = 2.0
+    densities: Numerical[int] = 8
+    prior_records: Prior[float] = 10.0
+    log_density_sd: Prior[float] = 2.0
+    steps: Numerical[int] = 12
+    first_steps: Numerical[int] = 60
+    first_step: Numerical[float] = 5
+    step_growth: Numerical[float] = 1.5
+    step_shrinkage: Numerical[float] = 0.4
+    min_log_probability: Numerical[float] = -700.0
+    rounding: Numerical[float] = 1e-9
 
 
 @dataclass(frozen=True)
@@ -223,14 +225,14 @@ class EvidenceSearchSettings:
         Spacing of the grid on which points are rounded, so that machines agree.
     """
 
-    ascents: int = 2
-    ascent_steps: int = 25
-    proposal_inflation: float = 1.3
-    proposal_tail: float = 0.001
-    max_curvature: float = 1e10
-    difference: float = 0.05
-    dropped_weight: float = 1e-3
-    grid: float = 0.01
+    ascents: Numerical[int] = 2
+    ascent_steps: Numerical[int] = 25
+    proposal_inflation: Numerical[float] = 1.3
+    proposal_tail: Numerical[float] = 0.001
+    max_curvature: Numerical[float] = 1e10
+    difference: Numerical[float] = 0.05
+    dropped_weight: Numerical[float] = 1e-3
+    grid: Numerical[float] = 0.01
 
 
 @dataclass(frozen=True)
@@ -272,24 +274,24 @@ class JointSettings:
         Relative ridge of matrices that are factorised: above rounding.
     """
 
-    log_density_sd: float = 3.0
-    density_length: float = 0.3
-    density_modes: int = 60
-    chance_sd: float = 2.0
-    max_size: int = 200
-    iterations: int = 12
-    density_iterations: int = 30
-    halvings: int = 6
-    tolerance: float = 0.02
-    rounding: float = 1e-9
-    least_records: float = 0.1
-    quadrature_sd: float = 4.0
-    quadrature_nodes: int = 33
-    smallest_variance: float = 1e-9
-    largest_log_factor: float = 60.0
-    bisections: int = 20
-    block_rows: int = 256
-    jitter: float = 1e-12
+    log_density_sd: Prior[float] = 3.0
+    density_length: Prior[float] = 0.3
+    density_modes: Numerical[int] = 60
+    chance_sd: Tuned[float] = 2.0
+    max_size: Numerical[int] = 200
+    iterations: Numerical[int] = 12
+    density_iterations: Numerical[int] = 30
+    halvings: Numerical[int] = 6
+    tolerance: Numerical[float] = 0.02
+    rounding: Numerical[float] = 1e-9
+    least_records: Numerical[float] = 0.1
+    quadrature_sd: Numerical[float] = 4.0
+    quadrature_nodes: Numerical[int] = 33
+    smallest_variance: Numerical[float] = 1e-9
+    largest_log_factor: Numerical[float] = 60.0
+    bisections: Numerical[int] = 20
+    block_rows: Numerical[int] = 256
+    jitter: Numerical[float] = 1e-12
 
 
 POSTERIOR = StagedPosteriorSettings()

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.number_kinds import Prior, Tuned
+
 __all__ = ["MISMATCH_GRID", "SimulatedGramPrior", "SimulatedGramSettings"]
 
 Array = NDArray[np.float64]
@@ -39,10 +41,10 @@ class SimulatedGramSettings:
         from those of noise. Below it the simulation says more about them.
     """
 
-    mismatches: tuple[float, ...] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
-    min_uniform_fraction: float = 0.02
-    likely_misfit: float = 2.0
-    clear_release: float = 0.9
+    mismatches: Prior[tuple[float, ...]] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
+    min_uniform_fraction: Prior[float] = 0.02
+    likely_misfit: Tuned[float] = 2.0
+    clear_release: Tuned[float] = 0.9
 
 
 _SETTINGS = SimulatedGramSettings()

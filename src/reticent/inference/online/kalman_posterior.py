@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from reticent.inference.linalg import robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import clip_moments, clipped_second_moment
+from reticent.number_kinds import Numerical, Prior, Tuned
 
 __all__ = ["KalmanPosterior", "KalmanSettings"]
 
@@ -79,19 +80,19 @@ class KalmanSettings:
         Largest factor by which a prior variance changes in all.
     """
 
-    min_gain: float = 0.3
-    noise_grid: tuple[float, float, int] = (1e-4, 25.0, 250)
-    log_noise_sd: float = 3.0
-    prior_residuals: float = 1.0
-    noise_change: float = 0.2
-    likely_noise: float = 1.0
-    variance_grid: tuple[float, float, int] = (1e-2, 1e2, 81)
-    surprise: float = 0.3
-    second_moment_error: float = 0.05
-    variance_steps: int = 2
-    prior_count: float = 3.0
-    max_step: float = 5.0
-    max_change: float = 100.0
+    min_gain: Tuned[float] = 0.3
+    noise_grid: Numerical[tuple[float, float, int]] = (1e-4, 25.0, 250)
+    log_noise_sd: Prior[float] = 3.0
+    prior_residuals: Prior[float] = 1.0
+    noise_change: Tuned[float] = 0.2
+    likely_noise: Tuned[float] = 1.0
+    variance_grid: Numerical[tuple[float, float, int]] = (1e-2, 1e2, 81)
+    surprise: Prior[float] = 0.3
+    second_moment_error: Prior[float] = 0.05
+    variance_steps: Tuned[int] = 2
+    prior_count: Prior[float] = 3.0
+    max_step: Numerical[float] = 5.0
+    max_change: Prior[float] = 100.0
 
 
 _SETTINGS = KalmanSettings()
@@ -101,7 +102,8 @@ _NOISE_PRIOR = (
     - _SETTINGS.prior_residuals * (1 / _NOISE_GRID + np.log(_NOISE_GRID)) / 2
 )
 _VARIANCE_FACTORS = np.geomspace(*_SETTINGS.variance_grid)
-_ROUNDING = 1e-13  # of the mean variance of what is seen, in units of its own noise
+# of the mean variance of what is seen, in units of its own noise
+_ROUNDING: Numerical[float] = 1e-13
 
 
 @dataclass(frozen=True, eq=False)

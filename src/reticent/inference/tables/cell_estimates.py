@@ -13,6 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.number_kinds import Derived, Numerical, Tuned
+
 __all__ = [
     "CellDesign",
     "cell_means",
@@ -24,10 +26,11 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-MARGIN_WEIGHT = 10.0  # how much closer counts keep to the margins than to the cells
-BAND = 1.96  # standard deviations of half a band of 95 %
-VISIBLE = 4.0  # standard deviations of its noise from which a number of records stands out
-_STEPS = 300  # of the projection to counts that are not negative
+MARGIN_WEIGHT: Tuned[float] = 10.0  # how much closer counts keep to the margins than to the cells
+BAND: Derived[float] = 1.96  # standard deviations of half a band of 95 %
+# standard deviations of its noise from which a number of records stands out
+VISIBLE: Tuned[float] = 4.0
+_STEPS: Numerical[int] = 300  # of the projection to counts that are not negative
 
 
 @dataclass(frozen=True)

@@ -15,19 +15,21 @@ from reticent.inference.tables.cell_estimates import (
     sd_over_range,
     summed,
 )
+from reticent.number_kinds import Numerical, Tuned
 
 __all__ = ["MOST_CELLS", "MOST_LEVELS", "shrink_counts", "shrink_means"]
 
 Array = NDArray[np.float64]
-MOST_CELLS = 20_000
-MOST_LEVELS = 500  # of all keys together
-_ROUNDS = 200  # of EM
-_FIRST_VARIANCE = 0.1  # of each effect, on a scale where the range is [−1, 1]
-_LEAST_VARIANCE = 1e-8
+MOST_CELLS: Numerical[int] = 20_000  # with more, no model of the groups is made
+MOST_LEVELS: Numerical[int] = 500  # of all keys together
+_ROUNDS: Numerical[int] = 200  # of EM, at most
+_FIRST_VARIANCE: Numerical[float] = 0.1  # of each effect, on a scale where the range is [−1, 1]
+_LEAST_VARIANCE: Numerical[float] = 1e-8  # of each effect
 _INTERACTIONS = np.geomspace(_LEAST_VARIANCE, 1.0, 33)  # its variances that are averaged over
-_NODES = 7  # values of the variance of single values
-_FEWEST = 1e-3  # records of a cell
-_MARGINS = 100.0  # how much closer smoothed counts keep to the margins than to the cells
+_NODES: Numerical[int] = 7  # values of the variance of single values
+_FEWEST: Numerical[float] = 1e-3  # records of a cell
+# how much closer smoothed counts keep to the margins than to the cells
+_MARGINS: Tuned[float] = 100.0
 
 
 def shrink_means(

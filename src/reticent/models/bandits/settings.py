@@ -17,6 +17,7 @@ from reticent.inference.online.matrix_factorization import (
     row_variances,
     tree_variances,
 )
+from reticent.number_kinds import Derived, Numerical, Prior, Tuned
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.streams.correlated_noise import (
     BinaryTree,
@@ -40,14 +41,15 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-EXPLORATION_WEIGHT = 0.7
+EXPLORATION_WEIGHT: Tuned[float] = 0.7
 """Posterior standard deviations that are added to the mean, if the user gives no other number."""
-GROWTH = 1.2
+GROWTH: Tuned[float] = 1.2
 """Length of each batch over that of the one before, if the user gives no other number."""
-UNLIMITED_STEPS = 2**30
+UNLIMITED_STEPS: Numerical[int] = 2**30
 """Releases that the noise is made for where the horizon is not known."""
-_COEFFICIENT_UNIT = 2.0**30  # coefficients of correlations are whole multiples of its inverse
-BATCH_CORRELATION = GeometricCorrelation(int(0.65 * _COEFFICIENT_UNIT))
+# coefficients of correlations are whole multiples of its inverse
+_COEFFICIENT_UNIT: Numerical[float] = 2.0**30
+BATCH_CORRELATION: Tuned[GeometricCorrelation] = GeometricCorrelation(int(0.65 * _COEFFICIENT_UNIT))
 """Each batch subtracts 65 % of the noise that the last one had in Σφe."""
 
 
@@ -60,94 +62,96 @@ class PolicySettings:
     """
 
     # Batches
-    first_batch: float = 8.0
+    first_batch: Tuned[float] = 8.0
     """Rounds of the first batch, times μ: its sums then stand above their noise."""
-    smallest_batch: int = 6
+    smallest_batch: Tuned[int] = 6
     """Rounds of the first batch, at least."""
-    first_batch_fraction: float = 0.01
+    first_batch_fraction: Tuned[float] = 0.01
     """Of the horizon: the first batch, which is chosen at random, is no shorter."""
-    shortest_last_batch: float = 0.3
+    shortest_last_batch: Tuned[float] = 0.3
     """A last batch shorter than this part of its planned length is joined to the one before."""
-    planned_rounds: int = 1024
+    planned_rounds: Tuned[int] = 1024
     """Rounds that the basis is chosen for first where the horizon is not known; then it doubles."""
 
     # Basis and feature map
-    worthwhile_variance: float = 5.0
+    worthwhile_variance: Tuned[float] = 5.0
     """A function has a place in the basis if its part of the prior variance, times μ · horizon, is
     at least this. Half of it was worse: the functions that it adds are lost in the noise."""
-    smallest_basis: int = 4
+    smallest_basis: Tuned[int] = 4
     """Functions that a chosen basis has at least, and two more for each input."""
-    largest_basis: int = 200
+    largest_basis: Numerical[int] = 200
     """Functions that a chosen basis has at most. 150 are too few for 20 inputs without noise."""
-    prior_scaling_exponent: float = 0.4
+    prior_scaling_exponent: Tuned[float] = 0.4
     """Exponent of the prior variance in the scale of a feature, before anything is known."""
-    posterior_scaling_exponent: float = 0.3
+    posterior_scaling_exponent: Tuned[float] = 0.3
     """The same of the posterior variance, from the second batch on."""
-    norm_quantile: float = 0.5
+    norm_quantile: Tuned[float] = 0.5
     """Quantile of the feature norm that is scaled to one; longer feature vectors are clipped."""
-    largest_scaling_variance: float = 0.1
+    largest_scaling_variance: Tuned[float] = 0.1
     """Part of all other functions' variance that the largest one counts for, at most (or as much as
     the second largest does). It is about the constant: with the scale of the largest effect its
     value stays unknown and clips too wide, with a quarter of all variance others go short."""
 
     # Clip threshold of residuals
-    first_clip: float = 1.5
+    first_clip: Tuned[float] = 1.5
     """In standard deviations of the residual, in the first batch, whose spread is a guess."""
-    clip: float = 0.8
+    clip: Tuned[float] = 0.8
     """The same afterwards, and wider the nearer the noise variance is to the largest possible."""
-    wide_residual_sd: float = 0.7
+    wide_residual_sd: Tuned[float] = 0.7
     """In half-ranges of the reward: from here on rewards count as they are. A normal residual that
     is clipped at .8 standard deviations has 1.39 times their noise."""
-    two_point_fraction: float = 0.5
+    two_point_fraction: Tuned[float] = 0.5
     """Part of the largest possible variance from which rewards count as lying at either end of
     their range, and are not clipped: a rare 1 would count as a quarter of itself."""
-    least_noise_sd: float = 0.2
+    least_noise_sd: Tuned[float] = 0.2
     """Least standard deviation of rewards that is distinguished, in half-ranges of the reward."""
 
     # Simulation of the next batch
-    least_simulated_rounds: int = 256
-    most_simulated_rounds: int = 2048
+    least_simulated_rounds: Numerical[int] = 256
+    most_simulated_rounds: Numerical[int] = 2048
     """About as many rounds are simulated as a batch has, within these limits."""
-    uniform_points: int = 1024
+    uniform_points: Numerical[int] = 1024
     """Points that stand for candidates anywhere in the box."""
 
     # Prior without a kernel: constant + variance · RBF(length), in half-ranges
-    constant_variance: float = 0.25
-    function_variances: tuple[float, ...] = (0.15, 0.4)
-    lengths: tuple[float, ...] = (0.3, 0.6)
-    early_part: float = 0.1
+    constant_variance: Prior[float] = 0.25
+    """Of the level, about the middle of the range of rewards."""
+    function_variances: Prior[tuple[float, ...]] = (0.15, 0.4)
+    lengths: Prior[tuple[float, ...]] = (0.3, 0.6)
+    """Hypotheses between which the evidence chooses: variance and lengthscale."""
+    early_part: Tuned[float] = 0.1
     """Of the rounds: shorter lengths are tried if so many of them could tell their functions."""
-    shortest_length: float = 0.03
+    shortest_length: Numerical[float] = 0.03
     """What polynomials of the highest degree still show."""
-    most_interacting_inputs: int = 5
+    most_interacting_inputs: Tuned[int] = 5
     """With more inputs the prior is a sum of functions of single inputs."""
-    kernel_trials: int = 8
+    kernel_trials: Numerical[int] = 8
     """Values of the free hyperparameters that are tried for a kernel that the user gave."""
 
-    additive_variance: float = 0.1
-    additive_order_weights: tuple[float, float, float] = (1.0, 1e-3, 1e-4)
-    additive_length: float = 0.13
+    additive_variance: Prior[float] = 0.1
+    additive_order_weights: Prior[tuple[float, float, float]] = (1.0, 1e-3, 1e-4)
+    additive_length: Prior[float] = 0.13
     """That sum (`Anova`): variance, relative variances of one, two and three inputs, lengthscale.
     It has no linear part."""
 
     # Exploration
-    exploration_share: float = 0.03
+    exploration_share: Tuned[float] = 0.03
     """c of forced exploration: of t rounds, 2c√t are chosen at random (2 of the first 1,000). Any
     number above zero does in the end; .1 cost .006 of random play in 1,024 rounds."""
 
     # Local privacy
-    farthest_report: float = 50.0
+    farthest_report: Derived[float] = 50.0
     """Standard deviations of the noise beyond which no honest report lies, but once in e^1000: a
     forged one then moves a sum no more than an unlucky one."""
-    local_first_batch_root: float = 4.0
+    local_first_batch_root: Tuned[float] = 4.0
     """√rounds of the first batch, times μ: the noise of a sum of n reports grows as √n."""
 
-    size_error: float = 0.2
+    size_error: Prior[float] = 0.2
     """How wrong the size of a simulated Gram matrix may be, relative to itself: what is smaller by
     more is taken as rounds that lack something."""
 
     # Speed
-    cached_numbers: int = 2**18
+    cached_numbers: Numerical[int] = 2**18
     """Features of candidates that are computed at once: 2 MB, so that they stay in cache."""
 
 

@@ -13,6 +13,7 @@ from reticent.errors import BadInput
 from reticent.inference.linalg import project_onto_simplex
 from reticent.models.base import PrivateEstimator
 from reticent.models.descriptive.columns import column_name, missing_apart
+from reticent.number_kinds import Limit
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import ColumnCounts
@@ -20,7 +21,7 @@ from reticent.validation import check_integer
 
 __all__ = ["PrivateHistogram", "quantile_of_bins"]
 
-_MOST_BINS = 100_000
+_MOST_BINS: Limit[int] = 100_000  # of a column
 
 
 @dataclass(repr=False, eq=False)

@@ -41,6 +41,7 @@ from reticent.models.descriptive.table_layout import (
     wanted,
 )
 from reticent.models.unit_total import unit_total
+from reticent.number_kinds import Limit
 from reticent.privacy.accounting.events import Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.dates import Date
@@ -51,7 +52,7 @@ from reticent.validation import check_integer
 __all__ = ["PrivateTable", "TableCells"]
 
 Array = NDArray[np.float64]
-_MOST_BINS = 1000
+_MOST_BINS: Limit[int] = 1000  # of a value, for its quantiles
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.descriptive.columns import has_mean
+from reticent.number_kinds import Derived, Limit, Tuned
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
@@ -23,11 +24,12 @@ __all__ = ["MARGIN", "QUARTILES", "Key", "TableLayout", "Wanted", "layout_of", "
 
 Column = str | int
 MARGIN = "all"  # in a margin, in place of the key that was summed over
-QUARTILES = (0.25, 0.5, 0.75)
-MOST_KEYS = 6
-MOST_CELLS = 100_000
-MOST_NUMBERS = 5_000_000
-_COUNT_WEIGHT = 0.75  # of the count's own number beside bins, where no value is averaged
+QUARTILES: Derived[tuple[float, float, float]] = (0.25, 0.5, 0.75)
+MOST_KEYS: Limit[int] = 6  # columns that a table goes by
+MOST_CELLS: Limit[int] = 100_000  # of a table
+MOST_NUMBERS: Limit[int] = 5_000_000  # in all of them together
+# of the count's own number beside bins, where no value is averaged
+_COUNT_WEIGHT: Tuned[float] = 0.75
 
 
 @dataclass(frozen=True)

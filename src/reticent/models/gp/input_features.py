@@ -34,6 +34,7 @@ from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.models.base import IncompleteRecords
 from reticent.models.gp.settings import INPUTS
 from reticent.models.unit_total import unit_total
+from reticent.number_kinds import Derived
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis
@@ -54,7 +55,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Line = tuple[int, float, float]  # input, middle and slope of a linear term
-_IDENTITY = (-1.0, 1.0)  # knots of a map that leaves an input as it is
+# knots of a map that leaves an input as it is
+_IDENTITY: Derived[tuple[float, float]] = (-1.0, 1.0)
 
 
 def estimate_inputs(

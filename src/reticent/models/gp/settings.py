@@ -6,6 +6,8 @@ is rebuilt from releases must use those it was fitted with.
 
 from dataclasses import dataclass
 
+from reticent.number_kinds import Derived, Limit, Numerical, Prior, Tuned
+
 __all__ = [
     "BASIS",
     "BINNED",
@@ -75,23 +77,23 @@ class StagedFitSettings:
         found and the constant gets more of a row's norm.
     """
 
-    stages: int = 24
-    stages_per_input_release: int = 12
-    clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
-    first_clip: float = 2.0
-    negligible_noise: float = 0.25
-    many_records: float = 20.0
-    largest_clip: float = 8.0
-    clip_candidates: int = 24
-    early_stages: int = 3
-    review_stages: tuple[int, ...] = (4, 8, 12)
-    largest_truncation_fraction: float = 0.05
-    coarse_ratio: float = 0.25
-    coarse_ratio_of_refined: float = 0.025
-    noise_guess: float = 0.2
-    min_noise_fraction: float = 0.25
-    min_noise_variance: float = 1e-4
-    drowned_snr: float = 0.0125
+    stages: Tuned[int] = 24
+    stages_per_input_release: Tuned[int] = 12
+    clip_schedule: Tuned[tuple[float, ...]] = (2.0, 1.5, 1.0, 0.5)
+    first_clip: Tuned[float] = 2.0
+    negligible_noise: Tuned[float] = 0.25
+    many_records: Tuned[float] = 20.0
+    largest_clip: Tuned[float] = 8.0
+    clip_candidates: Numerical[int] = 24
+    early_stages: Tuned[int] = 3
+    review_stages: Tuned[tuple[int, ...]] = (4, 8, 12)
+    largest_truncation_fraction: Tuned[float] = 0.05
+    coarse_ratio: Tuned[float] = 0.25
+    coarse_ratio_of_refined: Tuned[float] = 0.025
+    noise_guess: Prior[float] = 0.2
+    min_noise_fraction: Tuned[float] = 0.25
+    min_noise_variance: Numerical[float] = 1e-4
+    drowned_snr: Tuned[float] = 0.0125
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class BasisSettings:
     Attributes
     ----------
     min_size, max_size : int
-        Number of basis functions. The most is a matter of time alone, which grows with its cube:
-        privacy noise allows for more from d = 4, n = 20,000, ε = 10 on.
+        Number of basis functions, at least and at most. The most is a matter of time alone, which
+        grows with its cube: privacy noise allows for more from d = 4, n = 20,000, ε = 10 on.
     hypotheses : int
         Kernels within a factor of ten of the one given, between which the evidence chooses.
     refined_hypotheses : int
@@ -129,19 +131,19 @@ class BasisSettings:
         worthwhile.
     """
 
-    min_size: int = 4
-    max_size: int = 400
-    hypotheses: int = 48
-    refined_hypotheses: int = 24
-    gradient_step: float = 1e-4
-    inputs_room: int = 3
-    scaling_exponent_range: tuple[float, float] = (0.25, 0.5)
-    trial_scaling_exponent: float = 0.25
-    trial_norm_quantile: float = 0.95
-    middle_snr: float = 1.3
-    snr_ratio: float = 2.2
-    negligible_signal: float = 0.01
-    many_records: float = 1000.0
+    min_size: Tuned[int] = 4
+    max_size: Numerical[int] = 400
+    hypotheses: Numerical[int] = 48
+    refined_hypotheses: Numerical[int] = 24
+    gradient_step: Numerical[float] = 1e-4
+    inputs_room: Tuned[int] = 3
+    scaling_exponent_range: Tuned[tuple[float, float]] = (0.25, 0.5)
+    trial_scaling_exponent: Numerical[float] = 0.25
+    trial_norm_quantile: Numerical[float] = 0.95
+    middle_snr: Tuned[float] = 1.3
+    snr_ratio: Tuned[float] = 2.2
+    negligible_signal: Tuned[float] = 0.01
+    many_records: Tuned[float] = 1000.0
 
 
 @dataclass(frozen=True)
@@ -171,15 +173,15 @@ class InputSettings:
         whose density is not known.
     """
 
-    points: int = 512
-    quadrature_points: int = 8192
-    quadrature_dimension: int = 3
-    few_points: int = 256
-    few_functions: int = 40
-    nonlinear_fraction: float = 0.15
-    unclipped_fraction: float = 0.05
-    most_whole_levels: int = 32
-    gram_count_error: float = 0.15
+    points: Numerical[int] = 512
+    quadrature_points: Numerical[int] = 8192
+    quadrature_dimension: Numerical[int] = 3
+    few_points: Numerical[int] = 256
+    few_functions: Numerical[int] = 40
+    nonlinear_fraction: Tuned[float] = 0.15
+    unclipped_fraction: Tuned[float] = 0.05
+    most_whole_levels: Tuned[int] = 32
+    gram_count_error: Prior[float] = 0.15
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,8 @@ class ClassifierSettings:
     Attributes
     ----------
     stages, stages_per_input_release : int
-        As for `StagedFitSettings`.
+        Releases of a fit, and how many there are for one about the inputs alone, as for
+        `StagedFitSettings`.
     logit_variance : float
         Variance of logits as a multiple of the default prior's, which is made for numbers between
         −1 and 1.
@@ -206,14 +209,14 @@ class ClassifierSettings:
         Most columns, classes × (functions + 1), of the release by class: their square is released.
     """
 
-    stages: int = 24
-    stages_per_input_release: int = 12
-    logit_variance: float = 64.0
-    max_size: int = 150
-    max_basis_size: int = 500
-    scaling_exponent: float = 0.4
-    constant_feature: float = 0.5
-    max_class_columns: int = 1500
+    stages: Tuned[int] = 24
+    stages_per_input_release: Tuned[int] = 12
+    logit_variance: Prior[float] = 64.0
+    max_size: Numerical[int] = 150
+    max_basis_size: Limit[int] = 500
+    scaling_exponent: Tuned[float] = 0.4
+    constant_feature: Tuned[float] = 0.5
+    max_class_columns: Limit[int] = 1500
 
 
 @dataclass(frozen=True)
@@ -250,20 +253,20 @@ class LabelSettings:
         of y; it and lengthscales may be smaller or larger by the factor.
     """
 
-    stages: int = 8
-    clip_schedule: tuple[float, ...] = (3.0, 2.0, 1.5)
-    square_fraction: float = 0.1
-    hypotheses: int = 48
-    max_inducing_inputs: int = 256
-    inducing_candidates: int = 2000
-    default_inducing: int = 10
-    max_inputs: int = 20_000
-    max_points: int = 10_000
-    no_records: float = 1e-6
-    noise_guess: float = 0.2
-    input_trace: float = 1e-6
-    prior_variance: float = 0.3
-    prior_factor: float = 10
+    stages: Tuned[int] = 8
+    clip_schedule: Tuned[tuple[float, ...]] = (3.0, 2.0, 1.5)
+    square_fraction: Tuned[float] = 0.1
+    hypotheses: Numerical[int] = 48
+    max_inducing_inputs: Numerical[int] = 256
+    inducing_candidates: Numerical[int] = 2000
+    default_inducing: Tuned[int] = 10
+    max_inputs: Limit[int] = 20_000
+    max_points: Limit[int] = 10_000
+    no_records: Numerical[float] = 1e-6
+    noise_guess: Prior[float] = 0.2
+    input_trace: Numerical[float] = 1e-6
+    prior_variance: Prior[float] = 0.3
+    prior_factor: Prior[float] = 10
 
 
 @dataclass(frozen=True)
@@ -278,7 +281,7 @@ class PriorSettings:
         its level; without this, functions were drawn to the middle of the range.
     """
 
-    level_variance: float = 1 / 3
+    level_variance: Prior[float] = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -324,25 +327,25 @@ class BinnedSettings:
         Points that are predicted together, so that memory stays bounded.
     """
 
-    hypotheses: int = 24
-    min_hypotheses: int = 4
-    work: float = 1e8
-    kernel_candidates: int = 48
-    releases_of_bins: int = 3
-    max_scored_regions: int = 1000
-    noise_guess: float = 0.2
-    min_noise: float = 0.01
-    min_count: float = 0.3
-    constant_variance: float = 0.2
-    function_variance: float = 0.1
-    density_variance: float = 0.3
-    length_range: tuple[float, float] = (0.1, 5)
-    variance_range: tuple[float, float] = (1e-5, 1e5)
-    fewest_bins: int = 4
-    most_bins: tuple[int, ...] = (128, 20, 9, 6)
-    max_regions: int = 4096
-    max_cells: int = 2**20
-    prediction_block: int = 2048
+    hypotheses: Numerical[int] = 24
+    min_hypotheses: Numerical[int] = 4
+    work: Numerical[float] = 1e8
+    kernel_candidates: Tuned[int] = 48
+    releases_of_bins: Tuned[int] = 3
+    max_scored_regions: Limit[int] = 1000
+    noise_guess: Prior[float] = 0.2
+    min_noise: Tuned[float] = 0.01
+    min_count: Tuned[float] = 0.3
+    constant_variance: Prior[float] = 0.2
+    function_variance: Prior[float] = 0.1
+    density_variance: Prior[float] = 0.3
+    length_range: Prior[tuple[float, float]] = (0.1, 5)
+    variance_range: Prior[tuple[float, float]] = (1e-5, 1e5)
+    fewest_bins: Tuned[int] = 4
+    most_bins: Numerical[tuple[int, ...]] = (128, 20, 9, 6)
+    max_regions: Limit[int] = 4096
+    max_cells: Limit[int] = 2**20
+    prediction_block: Numerical[int] = 2048
 
 
 @dataclass(frozen=True)
@@ -364,12 +367,12 @@ class LimitSettings:
         Half-width of a 95 % band, in standard deviations.
     """
 
-    max_stages: int = 64
-    max_basis_size: int = 1000
-    largest_noise: float = 1e150
-    smallest_variance: float = 1e-24
-    prediction_block: int = 4096
-    band_sd: float = 1.959963984540054
+    max_stages: Limit[int] = 64
+    max_basis_size: Limit[int] = 1000
+    largest_noise: Limit[float] = 1e150
+    smallest_variance: Limit[float] = 1e-24
+    prediction_block: Numerical[int] = 4096
+    band_sd: Derived[float] = 1.959963984540054
 
 
 BINNED = BinnedSettings()

@@ -7,6 +7,8 @@ short: these numbers decide how much noise and time that takes. The check itself
 
 from dataclasses import dataclass
 
+from reticent.number_kinds import Limit, Numerical, Prior
+
 __all__ = ["SOLVER", "SolverSettings"]
 
 
@@ -96,46 +98,46 @@ class SolverSettings:
         How far h/k must stay below one for the integral of Proposition 2.
     """
 
-    floor: float = 1e-10
-    covariance_block: int = 64
-    factor_tolerance: float = 1e-13
-    dense_records: int = 64
-    max_factor_rank: int = 400
-    max_dense_records: int = 6000
-    lanczos_dimension: int = 500
-    lanczos_check_every: int = 3
-    lanczos_residual: float = 1e-11
-    lanczos_negligible: float = 1e-9
-    span_tolerance: float = 1e-13
-    region_cells: int = 10_000
-    strong_slack: float = 1e-7
-    strong_subset: int = 300
-    strong_tolerance: float = 1e-9
-    max_diagonal_records: int = 600
-    scaling_attempts: int = 40
-    gap: float = 3e-7
-    small_dimension: int = 30
-    small_gap: float = 3e-8
-    whole_dimension: int = 100
-    first_constraints: int = 12
-    working_set_rounds: int = 40
-    first_gap: float = 1e-2
-    constraint_tolerance: float = 1e-9
-    similar_constraints: float = 0.98
-    negligible_noise: float = 1e-9
-    newton_steps: int = 60
-    step_halvings: int = 40
-    newton_decrement: float = 1e-2
-    barrier_growth: float = 20.0
-    training_records: int = 1000
-    training_jitter: float = 1e-10
-    training_starts: int = 3
-    max_variance_ratio: float = 100.0
-    variance_penalty: float = 100.0
-    spectrum_panels: int = 80
-    spectrum_nodes: int = 24
-    spectrum_tail: float = 1e-15
-    spectrum_margin: float = 1e-6
+    floor: Numerical[float] = 1e-10
+    covariance_block: Numerical[int] = 64
+    factor_tolerance: Numerical[float] = 1e-13
+    dense_records: Numerical[int] = 64
+    max_factor_rank: Numerical[int] = 400
+    max_dense_records: Limit[int] = 6000
+    lanczos_dimension: Numerical[int] = 500
+    lanczos_check_every: Numerical[int] = 3
+    lanczos_residual: Numerical[float] = 1e-11
+    lanczos_negligible: Numerical[float] = 1e-9
+    span_tolerance: Numerical[float] = 1e-13
+    region_cells: Numerical[int] = 10_000
+    strong_slack: Limit[float] = 1e-7
+    strong_subset: Numerical[int] = 300
+    strong_tolerance: Numerical[float] = 1e-9
+    max_diagonal_records: Limit[int] = 600
+    scaling_attempts: Numerical[int] = 40
+    gap: Numerical[float] = 3e-7
+    small_dimension: Numerical[int] = 30
+    small_gap: Numerical[float] = 3e-8
+    whole_dimension: Numerical[int] = 100
+    first_constraints: Numerical[int] = 12
+    working_set_rounds: Numerical[int] = 40
+    first_gap: Numerical[float] = 1e-2
+    constraint_tolerance: Numerical[float] = 1e-9
+    similar_constraints: Numerical[float] = 0.98
+    negligible_noise: Numerical[float] = 1e-9
+    newton_steps: Numerical[int] = 60
+    step_halvings: Numerical[int] = 40
+    newton_decrement: Numerical[float] = 1e-2
+    barrier_growth: Numerical[float] = 20.0
+    training_records: Numerical[int] = 1000
+    training_jitter: Numerical[float] = 1e-10
+    training_starts: Numerical[int] = 3
+    max_variance_ratio: Prior[float] = 100.0
+    variance_penalty: Prior[float] = 100.0
+    spectrum_panels: Numerical[int] = 80
+    spectrum_nodes: Numerical[int] = 24
+    spectrum_tail: Numerical[float] = 1e-15
+    spectrum_margin: Numerical[float] = 1e-6
 
 
 SOLVER = SolverSettings()

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from reticent.studies.own.calibration.comparison import compare
+from reticent.studies.own.calibration.comparison import compare, compare_parts
 from reticent.studies.own.calibration.page import write_page
 from reticent.studies.own.calibration.study import (
     FAMILIES,
@@ -32,15 +32,19 @@ def main() -> None:
         print("kept    " if claim.kept else "NOT KEPT", claim.claim, "·", claim.found)
     for note in findings.notes:
         print(note)
-    if options.page:
-        write_page(options.page, judge_families(trials), findings.claims, findings.notes)
+    judged = judge_families(trials)
+    judged_before = []
     if options.against:
-        before, seed_before = read_trials([options.against])
+        before, seed_before = read_trials(options.against)
         if seed_before != seed:
             raise SystemExit(f"Seeds differ, {seed_before} and {seed}: nothing to pair.")
-        table = compare(judge_families(before), judge_families(trials))
+        judged_before = judge_families(before)
+        table = compare(judged_before, judged)
         (options.out / "against.md").write_text(table.markdown(), encoding="utf-8")
         print(table.markdown())
+        print(compare_parts(judged_before, judged).markdown())
+    if options.page:
+        write_page(options.page, judged, findings.claims, findings.notes, judged_before)
 
 
 def _options() -> argparse.Namespace:
@@ -54,7 +58,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--records", type=Path, nargs="+", help="judge these files, run nothing")
     parser.add_argument("--page", type=Path, help="page of documentation that gets the results")
-    parser.add_argument("--against", type=Path, help="records.json of another version, same seed")
+    parser.add_argument(
+        "--against", type=Path, nargs="+", help="records.json of another version, same seed"
+    )
     return parser.parse_args()
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.studies.common.results import ResultTable
-from reticent.studies.own.calibration.judging import Judged
+from reticent.studies.own.calibration.judging import NEAR, Judged, sure_errors
 
-__all__ = ["compare", "paired_ratio"]
+__all__ = ["compare", "compare_parts", "paired_ratio"]
 
 Array = NDArray[np.float64]
 
@@ -20,9 +20,7 @@ def compare(before: Sequence[Judged], after: Sequence[Judged]) -> ResultTable:
     rows = [_row(old[new.cell], new) for new in after if new.cell in old]
     better = sum(row[5] == "better" for row in rows)
     worse = sum(row[5] == "worse" for row in rows)
-    title = (
-        f"After to before, {len(rows)} cells: {better} better, {worse} worse by 2 standard errors"
-    )
+    title = f"After to before, {len(rows)} cells: {better} clearly better, {worse} clearly worse"
     headings = (
         "model",
         "law",
@@ -47,7 +45,7 @@ def _row(old: Judged, new: Judged) -> tuple[str, ...]:
         f"{cell.n:,}",
         f"{cell.epsilon:g}",
         f"{ratio:.3f} ± {error:.3f}",
-        _verdict(ratio, error),
+        _verdict(old, new),
         _share(old.coverage),
         _share(new.coverage),
         old.faults,
@@ -74,12 +72,67 @@ def paired_ratio(old: Array, new: Array, *, in_nats: bool) -> tuple[float, float
     return ratio, float(gaps.std(ddof=1)) / math.sqrt(repeats)
 
 
-def _verdict(ratio: float, error: float) -> str:
-    if ratio > 1 + 2 * error:
+def _verdict(old: Judged, new: Judged) -> str:
+    """Whether the loss changed by more than chance among so few repeats."""
+    repeats = min(len(old.losses), len(new.losses))
+    if repeats < 2:
+        return ""
+    ratio, error = paired_ratio(old.losses, new.losses, in_nats=new.in_nats)
+    chance = sure_errors(repeats) * error
+    if ratio > 1 + chance:
         return "worse"
-    if ratio < 1 - 2 * error:
+    if ratio < 1 - chance:
         return "better"
     return ""
+
+
+def compare_parts(before: Sequence[Judged], after: Sequence[Judged]) -> ResultTable:
+    """For each part of the grid: cells of both runs that fail, and losses in pairs."""
+    old = {one.cell: one for one in before}
+    rows = []
+    for part in dict.fromkeys(one.cell.family for one in after):
+        pairs = [
+            (old[one.cell], one) for one in after if one.cell.family == part and one.cell in old
+        ]
+        if pairs:
+            rows.append((part, *_part_row(pairs)))
+    headings = (
+        "part",
+        "cells",
+        "fail, before",
+        "fail, now",
+        "lowest 95 % coverage, before",
+        "now",
+        "loss clearly better",
+        "clearly worse",
+        "more than 2 % worse",
+    )
+    return ResultTable("Before and now, the same records and truths", headings, rows, 1)
+
+
+def _part_row(pairs: Sequence[tuple[Judged, Judged]]) -> tuple[str, ...]:
+    verdicts = [_verdict(old, new) for old, new in pairs]
+    matters = sum(
+        verdict == "worse" and paired_ratio(old.losses, new.losses, in_nats=new.in_nats)[0] > NEAR
+        for verdict, (old, new) in zip(verdicts, pairs, strict=True)
+    )
+    return (
+        str(len(pairs)),
+        str(sum(bool(old.faults) for old, _ in pairs)),
+        str(sum(bool(new.faults) for _, new in pairs)),
+        _lowest([old for old, _ in pairs]),
+        _lowest([new for _, new in pairs]),
+        str(verdicts.count("better")),
+        str(verdicts.count("worse")),
+        str(matters),
+    )
+
+
+def _lowest(judged: Sequence[Judged]) -> str:
+    shares = [one.coverage[0.95] for one in judged if not math.isnan(one.coverage[0.95])]
+    if not shares:
+        return ""
+    return f"{min(shares):.2f}"
 
 
 def _share(coverage: Mapping[float, float]) -> str:

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from reticent.studies.common.results import mean_error
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial
 
-__all__ = ["BANDS", "FAULTS", "NEAR", "Judged", "clearly_above", "judge_cells"]
+__all__ = ["BANDS", "FAULTS", "NEAR", "Judged", "clearly_above", "judge_cells", "sure_errors"]
 
 Array = NDArray[np.float64]
 Trials = Mapping[Cell, Sequence[Trial]]
@@ -91,7 +91,12 @@ def clearly_above(values: Array, least_error: float = 0.0) -> bool:
     if repeats < 2:
         return False
     error = max(float(values.std(ddof=1)) / math.sqrt(repeats), least_error)
-    return bool(values.mean() > float(student.ppf(_SURE, repeats - 1)) * error)
+    return bool(values.mean() > sure_errors(repeats) * error)
+
+
+def sure_errors(repeats: int) -> float:
+    """Standard errors, by so few repeats, that are as sure as two of a normal law."""
+    return float(student.ppf(_SURE, repeats - 1))
 
 
 def judge_cells(family: Family, trials: Trials) -> list[Judged]:

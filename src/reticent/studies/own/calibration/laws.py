@@ -7,6 +7,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.studies.own.calibration.real_laws import cell_nuclei
+
 __all__ = [
     "CLASSES",
     "FACTOR_TABLES",
@@ -278,12 +280,22 @@ def _clusters(n: int, rng: Generator) -> Array:
     return centres[which] + 0.4 * rng.normal(size=(n, 2))
 
 
+def _nuclei(columns: tuple[str, ...], bounds: tuple[float, float]) -> Table:
+    """Records of a real table, drawn with replacement; columns in their standard deviations."""
+
+    def draw(n: int, rng: Generator) -> Array:
+        return np.asarray(rng.choice(cell_nuclei(columns), n))
+
+    return Table(draw, bounds)
+
+
 TABLES = {
     "normal": Table(lambda n, rng: rng.normal(size=(n, 2)), (-8.0, 8.0)),
     "correlated": Table(_correlated, (-8.0, 8.0)),
     "long tails": Table(_long_tails, (0.0, 100.0)),
     "point masses": Table(_point_masses, (-8.0, 8.0)),
     "clusters": Table(_clusters, (-8.0, 8.0)),
+    "cell nuclei": _nuclei(("mean texture", "mean concavity"), (0.0, 16.0)),
 }
 
 
@@ -306,6 +318,17 @@ FACTOR_TABLES = {
     "long tails": Table(lambda n, rng: np.exp(0.8 * _factors(n, rng)), (0.0, 60.0)),
     "point masses": Table(_half_missing, (-12.0, 12.0)),
     "box 10 × too wide": Table(_factors, (-60.0, 60.0)),
+    "cell nuclei": _nuclei(
+        (
+            "mean texture",
+            "mean area",
+            "mean smoothness",
+            "mean compactness",
+            "mean concavity",
+            "area error",
+        ),
+        (0.0, 30.0),
+    ),
 }
 
 

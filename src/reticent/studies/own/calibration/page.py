@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reticent.errors import BadInput
 from reticent.studies.common.results import Claim, ResultTable
+from reticent.studies.own.calibration.comparison import compare_parts
 from reticent.studies.own.calibration.judging import FAULTS, Judged
 from reticent.studies.own.calibration.picture import draw_grid
 
@@ -16,15 +17,23 @@ _MARKS = re.compile("(<!-- results -->\n).*?(\n<!-- end of results -->)", re.DOT
 
 
 def write_page(
-    page: Path, judged: Sequence[Judged], claims: Sequence[Claim], notes: Sequence[str]
+    page: Path,
+    judged: Sequence[Judged],
+    claims: Sequence[Claim],
+    notes: Sequence[str],
+    before: Sequence[Judged] = (),
 ) -> None:
-    """Replace what stands between the marks, and draw the picture beside the page."""
+    """Replace what stands between the marks, and draw the picture beside the page.
+
+    ``before``: the same cells by an older version, which are then told beside these.
+    """
     text = page.read_text(encoding="utf-8")
     if not _MARKS.search(text):
         raise BadInput(f"{page} has no lines <!-- results --> and <!-- end of results -->.")
     picture = draw_grid(page.with_suffix(".png"), judged)
     parts = [
         f"{notes[0]}\n",
+        *([compare_parts(before, judged).markdown()] if before else []),
         _summary(judged).markdown(),
         f"![The grid: one row for each model, n and ε, one column for each law]({picture.name})\n",
         _claim_table(claims).markdown(),

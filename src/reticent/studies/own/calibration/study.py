@@ -31,6 +31,7 @@ from reticent.studies.own.calibration.families import (
     kmeans,
     labels,
     mixtures,
+    real_tables,
     regression,
     search,
     two_inputs,
@@ -53,6 +54,7 @@ FAMILIES = {
     for family in (
         regression.FAMILY,
         two_inputs.FAMILY,
+        real_tables.FAMILY,
         labels.FAMILY,
         binned.FAMILY,
         classification.FAMILY,
