@@ -139,11 +139,12 @@ class LengthHistogram:
         tailed = np.diff(f.cdf(self.edges**2 / d, d, MIXTURE_MOMENTS.length_freedom), prepend=0.0)
         prior = np.diag(tailed) - np.outer(tailed, tailed)
         prior /= 1 + MIXTURE_MOMENTS.length_concentration
-        noise = (self.count_sd / self.n) ** 2 * np.eye(len(normal))
-        trust = np.linalg.solve(prior + noise, prior).T
-        departure = trust @ (self.counts / self.n - normal)
-        left = prior - trust @ prior
-        spread = np.maximum(np.einsum("tj,jk,tk->t", weights, left, weights), 0.0)
+        values, axes = np.linalg.eigh(prior)
+        values = np.maximum(values, 0.0)
+        trust = values / (values + (self.count_sd / self.n) ** 2)
+        departure = axes @ (trust * (axes.T @ (self.counts / self.n - normal)))
+        left = (axes * (values * (1 - trust))) @ axes.T
+        spread = np.einsum("tj,jk,tk->t", weights, left, weights)
         return np.asarray(((weights @ departure) ** 2 + spread) / d)
 
     def holding(self) -> NDArray[np.bool_]:
