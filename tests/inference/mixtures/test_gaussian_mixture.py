@@ -146,18 +146,6 @@ def test_a_mixture_is_found_in_a_noisy_histogram():
     assert np.isfinite(empty.score(points)).all()
 
 
-def test_counts_beyond_the_number_of_records_are_noise():
-    """Noise that was kept because it is positive shall not make a component wider."""
-    rng = np.random.default_rng(5)
-    counts, edges = np.histogram(rng.normal(0.5, 0.4, 10_000), bins=64, range=(-4, 4))
-    points = ((edges[1:] + edges[:-1]) / 2)[:, None]
-    noisy = counts + 15.0
-    found = grid_mixture(points, noisy, 0.125, 1, 15.0, records=10_000)
-    assert np.sqrt(found.covariances[0, 0, 0]) == pytest.approx(0.4, abs=0.02)
-    told = grid_mixture(points, noisy, 0.125, 1, 15.0)
-    assert np.sqrt(told.covariances[0, 0, 0]) > 0.6
-
-
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_gains_are_integrals_over_the_length(d, share):

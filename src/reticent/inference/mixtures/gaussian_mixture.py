@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
-from scipy.special import expit, gammaln, logsumexp
+from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2, f
 
 from reticent.inference.mixtures.settings import MIXTURE_MOMENTS
@@ -402,7 +402,6 @@ def grid_mixture(
     parts: int,
     count_sd: float,
     *,
-    records: float = math.inf,
     starts: int = MIXTURE_MOMENTS.grid_starts,
     steps: int = MIXTURE_MOMENTS.grid_steps,
 ) -> NormalMixture:
@@ -411,16 +410,11 @@ def grid_mixture(
     EM with the counts, negative ones too, as weights.
 
     ``width``: of a cell; its variance width²/12 is added, as the points stand for whole cells. The
-    start with the least deviance wins; ``count_sd`` is the noise of a count. There are so many
-    ``records``: what counts add up to beyond these is noise that was kept, which is anywhere.
+    start with the least deviance wins; ``count_sd`` is the noise of a count.
     """
     rng = np.random.default_rng(0)  # public: the same for all records
-    whole = max(float(counts.sum()), 1.0)
+    n = max(float(counts.sum()), 1.0)
     d = points.shape[1]
-    noise_share = min(max(1 - records / whole, 1e-12), 0.5)
-    odds = noise_share / (1 - noise_share)
-    log_noise = math.log(odds / (len(points) * width**d))
-    n = whole * (1 - noise_share)
     positive_counts = np.maximum(counts, 0.0)
     if positive_counts.sum() > 0:
         probabilities = positive_counts / positive_counts.sum()
@@ -448,8 +442,7 @@ def grid_mixture(
             np.full(parts, 1 / parts), centres, np.repeat(root[None], parts, axis=0)
         )
         for _ in range(steps):
-            of_records = counts * expit(mixture.score(points) - log_noise)
-            weighted = mixture.responsibilities(points) * of_records[:, None]
+            weighted = mixture.responsibilities(points) * counts[:, None]
             total = weighted.sum(axis=0)
             weights = []
             means = []

@@ -507,10 +507,9 @@ def fit_histogram(
     width = 2 * half_width / bins
     line = (np.arange(bins) + 0.5) * width - half_width
     points = np.stack(np.meshgrid(*[line] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    noise = math.hypot(float(release.sd[0]), 0.5)  # cut to whole records, as in `count_sd`
-    counts = significant_counts(release.value.reshape((bins,) * d), noise)
-    records = view.complete.number
-    fit = partial(grid_mixture, points, counts, width, count_sd=noise, records=records)
+    counts = significant_counts(release.value.reshape((bins,) * d), float(release.sd[0]))
+    noise = math.hypot(float(release.sd[0]), 0.5)  # cut to whole records
+    fit = partial(grid_mixture, points, counts, width, count_sd=noise)
     if at_most:
         inside = np.abs(points).max(axis=1) < half_width - width  # the outermost cells hold more
         whitened_mixture = best_by_counts(
