@@ -99,14 +99,20 @@ class LengthHistogram:
     n: float
 
     def best_clip(
-        self, thresholds: Array, noise2: Array, gain: Array, d: int | None = None
+        self,
+        thresholds: Array,
+        noise2: Array,
+        gain: Array,
+        d: int | None = None,
+        *,
+        hidden: bool = False,
     ) -> float:
         """The clip threshold (of T) with which bias and noise of E‖z‖² are least.
 
         Of a threshold r, E‖z‖² is estimated by E[min(‖z‖, r)²]/gain and a constant, with which
         there is no bias for normal z (d,); without ``d``, for z that are no longer than r.
         ``noise2``, (T,) as ``gain``: squared noise of the estimate. The bias is estimated from the
-        counts, as far as these stand out from their noise; where they do not, with ``d``, it is
+        counts, as far as these stand out from their noise; where they do not and ``hidden``, it is
         what a law of lengths may have that is not quite the normal one's. Of equal thresholds the
         widest is chosen: as the budget grows, no record is clipped.
         """
@@ -125,7 +131,8 @@ class LengthHistogram:
         if d is not None:
             normal = np.diff(chi2.cdf(squares, d), prepend=0.0)
             bias = bias - told(middle) @ normal
-            expected2 = self._expected_bias2(told(middle), normal, d)
+            if hidden:
+                expected2 = self._expected_bias2(told(middle), normal, d)
         cost = np.maximum(np.maximum(bias**2 - significant**2, 0.0), expected2) + noise2
         return float(thresholds[cost <= cost.min()][-1])
 
