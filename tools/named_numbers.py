@@ -3,7 +3,8 @@
 A number with a name is a field of a settings class, or a constant of a module in `inference` or
 `models`. Its annotation says what kind it is (`reticent.number_kinds`), and its description why it
 is what it is. Both are read from the source, so that older trees can be counted too; numbers there
-without a kind are counted as such. Numbers within expressions have no name and are not counted.
+without a kind are counted as such. A field that takes the value of another is no other number, and
+numbers within expressions have no name: neither is counted.
 """
 
 import argparse
@@ -77,11 +78,13 @@ def counts_by_kind(numbers: list[NamedNumber]) -> dict[str, int]:
 
 
 def _fields(file: str, settings: ast.ClassDef) -> Iterator[NamedNumber]:
-    """Fields of a settings class that have a value."""
+    """Fields of a settings class that have a value of their own."""
     described = _described_in_docstring(settings) | _described_below(settings.body)
     for statement in settings.body:
         if not isinstance(statement, ast.AnnAssign) or statement.value is None:
             continue
+        if isinstance(statement.value, ast.Attribute):
+            continue  # another's number under this name
         name = ast.unparse(statement.target)
         yield NamedNumber(
             file=file,

@@ -48,7 +48,7 @@ from reticent.privacy.row_maps.mixture_moments import (
     metric,
     residual_moments,
 )
-from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.row_maps.residual_gram import ResidualSizeGram, stage
 from reticent.privacy.row_maps.reward_sum import reward_sum
 from reticent.privacy.row_maps.score_sum import ScoreCounts, ScoreSum
 from reticent.privacy.statistics.base import Statistic
@@ -136,6 +136,11 @@ def _fair_stage(w: float, r: float, warp: tuple[tuple[float, ...], ...] = ()):
     return stage(head, np.linspace(-w, w, 7)[None], [r])
 
 
+def _with_sizes(plain, *s: float):
+    """The same stage with the sizes of its residuals."""
+    return ResidualSizeGram(plain.feature_map, plain.weights, plain.shift, plain.clip_thresholds, s)
+
+
 def _class_stage(w: float, r: float, link: str):
     """A stage of a classification into three classes."""
     return class_stage(
@@ -169,6 +174,18 @@ STATISTICS |= {
     "weighted": (_stage(0.0, 0.5, weighted=True), LEVELS, True),
     "weighted, later stage, warped": (_stage(1.3, 0.1, warp=(BENT,), weighted=True), LEVELS, False),
     "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
+}
+STATISTICS |= {
+    "sizes": (_with_sizes(_stage(0.0, 0.5), 0.3), PLANE, True),
+    "sizes, later stage, warped": (
+        _with_sizes(_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), 0.4),
+        PLANE,
+        False,
+    ),
+    # the size of a record that counts less is not of full length, nor are features orthogonal
+    "sizes, weighed by length": (_with_sizes(_fair_stage(0.0, 0.5), 0.8), PLANE, False),
+    "sizes, two outputs": (_with_sizes(_stage(0.0, 0.5, outputs=2), 0.3, 0.1), PAIR, True),
+    "sizes, weighted": (_with_sizes(_stage(0.0, 0.5, weighted=True), 0.5), LEVELS, False),
 }
 STATISTICS |= {
     "moments of mixed inputs": (InputMoments(2), MIXED, True),

@@ -22,6 +22,7 @@ WIDE = reticent.Bounds(x=[(-2.0, 3.0)] * 5)
 GIVEN = {"kernel": RBF([3.0, 50.0], "fixed"), "learn_kernel": False, "basis": 6}
 
 # what is asked for, and how many of the paid releases each takes
+SIZED = [("ResidualSizeGram", 1), ("ResidualGram", 1)]
 RELEASED = {
     "means": (reticent.PrivateMean(bounds=BOX, **PROMISE), [("ColumnMeans", 1)]),
     "counts": (reticent.PrivateHistogram(bounds=BOX, **PROMISE), [("ColumnCounts", 1)]),
@@ -78,19 +79,34 @@ RELEASED = {
     ),
     "regression": (
         reticent.GPRegressor(bounds=PLANE, basis=6, learn_kernel=False, **MUCH),
-        [("InputMoments", 1), ("InputCounts", 1)] + [("ResidualGram", 1)] * 22,
+        [("InputMoments", 1), ("InputCounts", 1)] + [("ResidualGram", 1)] * 20 + SIZED,
     ),
     "regression, noise": (
         reticent.GPRegressor(bounds=PLANE, basis=6, learn_kernel=False, **PROMISE),
-        [("InputMoments", 2)] + [("ResidualGram", 1)] * 22,
+        [("InputMoments", 2)] + [("ResidualGram", 1)] * 20 + SIZED,
     ),
     "regression, few stages": (
         reticent.GPRegressor(bounds=PLANE, basis=6, learn_kernel=False, stages=11, **MUCH),
-        [("ResidualGram", 1)] * 11,
+        [("ResidualGram", 1)] * 9 + SIZED,
+    ),
+    "regression, hardly any stages": (
+        reticent.GPRegressor(bounds=PLANE, basis=6, learn_kernel=False, stages=5, **MUCH),
+        [("ResidualGram", 1)] * 5,
+    ),
+    "regression of amounts": (
+        reticent.GPRegressor(
+            bounds=reticent.Bounds(x=[(0, 1), (0, 1)], y=(0, 1)),
+            outcome="positive",
+            basis=6,
+            learn_kernel=False,
+            stages=8,
+            **MUCH,
+        ),
+        [("ResidualGram", 1)] * 8,
     ),
     "regression with a kernel": (
         reticent.GPRegressor(bounds=PLANE, **GIVEN, **PROMISE),
-        [("InputMoments", 1)] + [("ResidualGram", 1)] * 23,
+        [("InputMoments", 1)] + [("ResidualGram", 1)] * 21 + SIZED,
     ),
     "classes": (
         reticent.GPClassifier(bounds=CLASSED, basis=6, learn_kernel=False, **MUCH),

@@ -67,6 +67,7 @@ def test_fields_are_read_with_kind_value_and_description(tmp_path):
             """Below
             it."""
             b: Limit[int] = 7
+            c: int = OneSettings.third
         ''',
     )
     assert [(one.owner, one.name, one.kind, one.value, one.about) for one in found] == [

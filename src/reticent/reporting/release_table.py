@@ -97,8 +97,12 @@ def _about(statistic: dict[str, Any]) -> str:
         outputs = len(statistic["weights"])
         functions = len(statistic["head"]["energy"])
         residuals = f"{outputs} residuals"
+        sizes = "their sizes"
         if outputs == 1:
             residuals = "the residual"
+            sizes = "its size"
+        if "size_reach" in statistic:
+            residuals += f" with {sizes}"
         return (
             f"products of {functions} features and {residuals}, each stage "
             "about what the last one left over"

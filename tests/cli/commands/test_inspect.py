@@ -62,10 +62,11 @@ def test_releases_that_are_alike_are_shown_in_one_line(run, saved):
     lines = [line.split() for line in text.split("Releases")[1].split("Guarantee")[0].split("\n")]
     size = len(model.releases_[-1].value)
     assert ["InputMoments", "5", "gaussian"] in [line[:3] for line in lines]
-    assert ["ResidualGram", "22", "×", f"{size}", "gaussian"] in [line[:5] for line in lines]
+    assert ["ResidualGram", "20", "×", f"{size}", "gaussian"] in [line[:5] for line in lines]
+    assert ["ResidualSizeGram", "36", "gaussian"] in [line[:3] for line in lines]
     assert [line[2] for line in lines if line[:1] == ["InputCounts"]] == ["gaussian"]
-    assert text.count("gaussian") == 3
-    assert says(" ".join(text.split()), "ResidualGram", "22 times", "6 features", "residual")
+    assert text.count("gaussian") == 5  # the last stage by itself
+    assert says(" ".join(text.split()), "ResidualGram", "20 times", "6 features", "residual")
     assert (
         len(json.loads(run("inspect", path, "--json").out)["releases"]) == 24
     )  # machines are told all

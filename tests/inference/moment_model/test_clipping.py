@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.inference.moment_model.clipping import (
+    clip_effect,
     clip_moments,
     clipped_second_moment,
     estimate_clip_bias,
     fit_noise_tails,
     prior_bias_variances,
+    second_moment_misfit,
+    unclipped_variance,
 )
+from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 
 @pytest.mark.parametrize("z", [0.1, 0.5, 1.0, 2.0, 4.0])
@@ -27,6 +31,34 @@ def test_moments_of_a_clipped_normal(z):
     he3 = (n**3 - 3 * n) / np.sqrt(6)
     assert odd[0] == pytest.approx((clipped * he3).mean(), abs=6e-3)
     assert sum(a * a for a in odd) <= second - gain**2 + 1e-12
+
+
+def test_effect_of_a_clip_is_that_of_the_clipped_numbers():
+    """What is divided by the gain has the old mean per unit of a shift, and more variance."""
+    sd = 0.3
+    r = np.array([0.2, 0.6])
+    numbers = sd * np.random.default_rng(0).normal(size=1_000_000)
+    clip = clip_effect(sd**2, r)
+    for k in range(2):
+        clipped = np.clip(numbers, -r[k], r[k]) / clip.gain[k]
+        shifted = np.clip(numbers + 0.01, -r[k], r[k]) / clip.gain[k]
+        assert (shifted - clipped).mean() == pytest.approx(0.01, rel=0.02)
+        assert clipped.var() == pytest.approx(sd**2 + clip.added_variance[k], rel=0.01)
+    assert clip_effect(1.0, np.inf).added_variance == 0
+    assert clip_effect(1.0, 0.01).gain == CLIPPED_MOMENTS.min_gain
+    assert clip.skew_bias[0] < clip.skew_bias[1] < 0  # noise skewed upwards loses its upper tail
+
+
+def test_misfit_counts_the_number_of_records_too():
+    expected = np.array([1.0, 2.0])
+    plain = second_moment_misfit(1.5, 0.1, expected)
+    error = CLIPPED_MOMENTS.second_moment_error
+    assert plain == pytest.approx(0.25 / (0.01 + (error * expected) ** 2))
+    few = second_moment_misfit(1.5, 0.1, expected, 2 / 50)
+    assert few == pytest.approx(0.25 / (0.01 + (error**2 + 2 / 50) * expected**2))
+    guess = 0.1  # a surprising second moment of few records is believed less
+    many_say, few_say = (unclipped_variance(guess, 0.3, 0.01, 5.0, 2 / n) for n in (1e6, 10))
+    assert guess < few_say < many_say == pytest.approx(0.3, rel=0.1)
 
 
 @given(st.floats(0.01, 10), st.floats(0.3, 30))

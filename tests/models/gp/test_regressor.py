@@ -222,7 +222,7 @@ def test_a_default_prior_whose_range_of_y_is_too_small_is_stretched():
         np.mean([rmse(gp(bounds=b, random_state=s).fit(x, y)) for s in range(4)])
         for b in (LINE, narrow)
     ]
-    assert errors[1] < 1.25 * errors[0]
+    assert errors[1] < 1.4 * errors[0]  # 1.27 ± .12 over 16 draws
 
 
 def test_noise_is_not_hidden_by_the_damping_of_many_inputs():

@@ -11,7 +11,7 @@ from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis, legendre
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
-from reticent.privacy.row_maps.residual_gram import ResidualGram, stage
+from reticent.privacy.row_maps.residual_gram import ResidualGram, stage, stage_with_sizes
 
 KNOTS = (-1.0, -0.9, 0.2, 0.2, 1.0)
 
@@ -118,6 +118,32 @@ def test_residuals_are_what_they_say(outputs):
     assert (np.abs(expected) == radius).any()
     assert ((t**2).sum(axis=1) <= head.radius2).all()
     assert statistic.columns == 12 + outputs
+    assert statistic.norm2 == 2 * head.norm2
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_sizes_are_what_they_say(outputs, weighed):
+    head = fair() if weighed else features()
+    m = head.columns
+    u = points(outputs=outputs)
+    W = np.random.default_rng(1).normal(size=(outputs, m))
+    r = np.array([0.5, 1.5][:outputs])
+    s = np.array([0.9, 0.2][:outputs])
+    statistic = stage_with_sizes(head, W, r, s)
+    rows = statistic.rows(u)
+    phi = rows[:, :m]
+    weight = phi[:, :1] / head.feature_scale[0] if weighed else np.ones((len(u), 1))
+    assert (weight < 0.99).any() == weighed
+    errors = weight * u[:, 2:] - phi @ W.T
+    radius = np.sqrt(head.radius2 / (2 * outputs))
+    sizes = radius * (2 * np.minimum(np.abs(errors), weight * s) / s - weight)
+    step = 2.0**-statistic.bits
+    assert rows[:, m : m + outputs] == pytest.approx(
+        radius * np.clip(errors / r, -1, 1), abs=4 * step
+    )
+    assert rows[:, m + outputs :] == pytest.approx(sizes, abs=16 * step)
+    assert ((rows[:, m:] ** 2).sum(axis=1) <= head.radius2).all()
     assert statistic.norm2 == 2 * head.norm2
 
 

@@ -391,3 +391,18 @@ def test_a_record_without_a_label_is_said_to_be_left_out():
         .remarks(SCREEN)[0]
         .endswith("or not among the classes, is left out.")
     )
+
+
+def test_noise_that_differs_is_told_by_its_range(plane):
+    def told():
+        (section,) = RegressionPresenter(plane).sections()
+        return section.findings[-1]
+
+    plane.kernel_ = ManyParts()
+    plane.noise_range_ = (0.3, 0.4)
+    assert "place to place" not in told()
+    plane.noise_range_ = (0.123, 1.6)
+    assert says(told(), "by about 0.12 to 1.6", "from place to place")
+    assert RegressionOutput(plane).noise_range == (0.123, 1.6)
+    plane.noise_range_ = (0.5, 0.5)
+    assert RegressionOutput(plane).noise_range is None

@@ -10,12 +10,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from reticent.errors import BadInput
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator, ranks
 from reticent.studies.own.calibration.comparison import compare, compare_parts, paired_ratio
-from reticent.studies.own.calibration.families.references import (
-    clusters_cost,
-    mixture_log_likelihood,
-    regression_mean,
-    upper_confidence_choices,
-)
 from reticent.studies.own.calibration.judging import clearly_above, judge_cells
 from reticent.studies.own.calibration.laws import (
     CLASSES,
@@ -30,6 +24,12 @@ from reticent.studies.own.calibration.laws import (
 )
 from reticent.studies.own.calibration.page import write_page
 from reticent.studies.own.calibration.real_laws import REAL_LAWS
+from reticent.studies.own.calibration.references import (
+    clusters_cost,
+    mixture_log_likelihood,
+    regression_mean,
+    upper_confidence_choices,
+)
 from reticent.studies.own.calibration.study import FAMILIES, judge_families, report, run_trials
 from reticent.studies.own.calibration.trial_files import read_trials, write_trials
 

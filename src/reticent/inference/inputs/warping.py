@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.number_kinds import Tuned
+from reticent.number_kinds import Numerical, Tuned
 
 __all__ = ["WarpSettings", "compressed_fraction", "equalizing_warp", "magnify_interval", "unwarp"]
 
@@ -28,12 +28,12 @@ class WarpSettings:
     magnified_fraction : float
         Fraction of the range that a magnified interval gets.
     compressed_slope : float
-        Slope of a warp below which inputs count as compressed.
+        Slope of a warp below which inputs count as compressed: less than one by more than rounding.
     """
 
     equalized_fraction: Tuned[float] = 0.8
     magnified_fraction: Tuned[float] = 0.93
-    compressed_slope: Tuned[float] = 0.99
+    compressed_slope: Numerical[float] = 0.99
 
 
 _SETTINGS = WarpSettings()

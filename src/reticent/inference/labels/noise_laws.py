@@ -25,7 +25,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from reticent.inference.moment_model.clipping import NoiseTail, clipped_second_moment
+from reticent.inference.moment_model.clipping import (
+    NoiseTail,
+    clipped_second_moment,
+    second_moment_misfit,
+)
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 __all__ = ["LevelEvidence", "NoiseLaws", "SecondMoments", "noise_laws", "open_side"]
@@ -133,8 +137,7 @@ class NoiseLaws:
         core = clipped_second_moment(tail.core[:, None] + squares.unknown + around, r)
         rare = np.minimum(tail.length[:, None], r) ** 2
         expected = (1 - tail.mass)[:, None] * core + tail.mass[:, None] * rare
-        variance = squares.sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
-        fits -= np.sum((squares.value - expected) ** 2 / variance, axis=1) / 2
+        fits -= np.sum(second_moment_misfit(squares.value, squares.sd, expected), axis=1) / 2
         room = (1 - np.abs(level - self.lift) - np.sqrt(tail.core)) / levels.sd
         at_end = self._at_end() * norm.pdf(room) / levels.sd
         density = np.maximum(ndtr(room) / 2 + at_end, 1e-300)

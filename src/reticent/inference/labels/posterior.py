@@ -45,13 +45,15 @@ from reticent.inference.labels.settings import LABEL_POSTERIOR
 from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
-    clip_moments,
+    clip_effect,
     clipped_second_moment,
     prior_bias_variances,
+    second_moment_misfit,
     unclipped_variance,
+    untold_level_error,
     weigh_clip_bias,
 )
-from reticent.inference.moment_model.settings import POSTERIOR
+from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 from reticent.number_kinds import Numerical
 
 __all__ = [
@@ -346,10 +348,10 @@ class LabelPosterior:
             variance = self.posterior_variance + self.s2
             if second is not None:
                 variance = unclipped_variance(variance, *second, clip_threshold)
-            inside, square, odd = clip_moments(clip_threshold / math.sqrt(variance))
-            gain = max(inside, LABEL_POSTERIOR.min_gain)
-            distortion = max(square / gain**2 - 1, 0.0) * variance
-            skew_bias = odd[0] / (math.sqrt(6) * gain * variance)
+            clip = clip_effect(variance, clip_threshold)
+            gain = clip.gain
+            distortion = clip.added_variance
+            skew_bias = clip.skew_bias
         observed = value / gain + columns.T @ (self.counts * centre)
         noise = (sd / gain) ** 2 * np.eye(len(value)) + distortion * (
             columns.T * self.counts
@@ -423,7 +425,7 @@ class LabelPosterior:
         log_variances = np.log((1 - tail.mass) * tail.core + tail.mass * tail.length**2)
         guess = float(np.log(self._guess).mean())
         near = -np.log1p((log_variances - math.log(self.s2)) ** 2)
-        anywhere = -(((log_variances - guess) / LABEL_POSTERIOR.log_noise_sd) ** 2) / 2
+        anywhere = -(((log_variances - guess) / POSTERIOR.log_noise_sd) ** 2) / 2
         near += at_end * (anywhere - near)
         self._laws = laws.reweighed(fits + near)
         self._possible_laws = laws.reweighed(fits + anywhere)
@@ -522,11 +524,11 @@ class LabelPosterior:
         the noise is.
         """
         variance = self.posterior_variance + self.s2
-        gain, second, odd = clip_moments(thresholds / math.sqrt(variance))
-        gain = np.maximum(gain, LABEL_POSTERIOR.min_gain)
+        clip = clip_effect(variance, thresholds)
+        gain = clip.gain
         biases = np.column_stack(
             [
-                self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
+                self.s2**1.5 * clip.skew_bias,
                 -self._laws.two_sided.shortfall(thresholds) / gain,
             ]
         )
@@ -536,14 +538,11 @@ class LabelPosterior:
         mean, covariance = self._clip_bias(POSTERIOR.doubt_of_normal_noise)
         moments = mean**2 + covariance.diagonal()
         bias2 = biases**2 @ moments + weights @ shifts**2
-        sampling = self.s2 + variance * np.maximum(second / gain**2 - 1, 0.0)
+        sampling = self.s2 + clip.added_variance
         sampling += self._laws.tail.excess_variance(self.s2, thresholds) / gain**2
         privacy = (self._noise_per_threshold * thresholds / gain) ** 2 / stages
-        level = np.maximum(bias2, 1e-300)
         seen2 = self._clip_biases(self._laws.two_sided) ** 2 @ moments + weights @ seen_shifts**2
-        seen = np.sqrt(seen2 / level[:, None])
-        apart2 = np.maximum(1 - seen, 0.0) ** 2
-        level = 1 / (1 / level + apart2 @ np.square(self._levels).sum(axis=0))
+        level = untold_level_error(bias2, seen2, np.square(self._levels).sum(axis=0))
         local = POSTERIOR.local_bias**2 * bias2
         return np.asarray(self._function_errors(sampling, privacy) + level + local)
 
@@ -603,7 +602,7 @@ class LabelPosterior:
                     break
                 labels = self._labels(psi, left_out, before)
                 self._s2[h], fit = self._noise(h, centres[h], variances[h], labels)
-                if abs(math.log(self._s2[h] / before)) < LABEL_POSTERIOR.second_moment_error:
+                if abs(math.log(self._s2[h] / before)) < CLIPPED_MOMENTS.second_moment_error:
                     scores[h] += fit
                     break
             else:
@@ -703,10 +702,8 @@ class LabelPosterior:
                 variance + shift + max(noise_fraction, LABEL_POSTERIOR.min_noise_fraction) * s2,
                 stage.clip_threshold,
             )
-            misfit += (stage.second - expected) ** 2 / (
-                stage.second_sd**2 + (LABEL_POSTERIOR.second_moment_error * expected) ** 2
-            )
-        fits = -(misfit + (np.log(_NOISE_GRID) / LABEL_POSTERIOR.log_noise_sd) ** 2) / 2
+            misfit += second_moment_misfit(stage.second, stage.second_sd, expected)
+        fits = -(misfit + (np.log(_NOISE_GRID) / POSTERIOR.log_noise_sd) ** 2) / 2
         best = int(np.argmax(fits))
         return float(s2[best]), float(fits[best])
 

@@ -28,19 +28,13 @@ class LabelPosteriorSettings:
     ----------
     jitter : float
         Added to the covariance of the inducing inputs, relative to its mean variance.
-    min_gain : float
-        Smallest gain of a clip that sums are divided by; a smaller one would amplify noise.
-    second_moment_error : float
-        Relative error of a second moment: residuals are not quite normal.
     noise_grid : (lowest, highest, number)
         Candidates of s², geometric, as multiples of the first guess, (1/5)² or more: up to 1, the
-        largest variance of labels in [−1, 1]. Finer than ``second_moment_error``: else hypotheses
-        would be weighed by how near to the grid their noise is.
-    log_noise_sd : float
-        Standard deviation of log s² a priori.
+        largest variance of labels in [−1, 1]. Finer than `ClippedMomentSettings` has the error of
+        a second moment: else hypotheses would be weighed by how near to the grid their noise is.
     noise_steps : int
         Rounds of noise variance and function, until the first changes by less than
-        ``second_moment_error``: the evidence of a kernel under a wrong noise means nothing.
+        the error of a second moment: the evidence of a kernel under a wrong noise means nothing.
     min_noise_fraction : float
         Smallest fraction of s² that residuals of labels are taken to show: the function follows
         the labels it was learned from.
@@ -62,10 +56,7 @@ class LabelPosteriorSettings:
     """
 
     jitter: Numerical[float] = 1e-10
-    min_gain: Tuned[float] = 0.3
-    second_moment_error: Prior[float] = 0.05
     noise_grid: Numerical[tuple[float, float, int]] = (1e-5, 25.0, 513)
-    log_noise_sd: Prior[float] = 3.0
     noise_steps: Numerical[int] = 4
     min_noise_fraction: Tuned[float] = 0.1
     uniform_weight: Tuned[float] = 0.1

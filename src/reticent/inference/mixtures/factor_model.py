@@ -47,11 +47,11 @@ class ColumnEstimates:
     def next_window(self, n: float, sd: float) -> tuple[Array, Array]:
         """How far from the mean to look next, and the mean square expected there; both (d,).
 
-        The mean square is in units of the squared half-width of the window. ``sd``: noise that the
-        next mean squares will have, in the same units. A window is at least so wide that its noise
-        is far below that of sampling ``n`` records: as the budget grows, it grows to the box. And
-        once two windows of different width have shown a column's tails, it is as wide as makes the
-        error of the mean least, that of noise and of what a window cuts off.
+        The mean square is in units of the squared half-width of the window, and 1 at most.
+        ``sd``: noise that the next mean squares will have, in the same units. A window is at least
+        so wide that its noise is far below that of sampling ``n`` records: as the budget grows, it
+        grows to the box. And once two windows of different width have shown a column's tails, it is
+        as wide as makes the error of the mean least, that of noise and of what a window cuts off.
         """
         known = np.maximum(self.variance, 0.0)
         idle = np.sqrt(FACTOR_MODEL.idle_noise * known * np.sqrt(2 / n) / sd)
@@ -70,7 +70,7 @@ class ColumnEstimates:
                 error2 = (sd * widths) ** 2 + tail.shortfall(widths) ** 2
                 half_width[j] = widths[np.argmin(error2)]
         expected = np.maximum(self.variance, self.variance_sd) / half_width**2
-        return half_width, np.minimum(expected, FACTOR_MODEL.max_mean_square)
+        return half_width, np.minimum(expected, 1.0)
 
     def add(
         self, centre: Array, half_width: Array, offset: Array, moments: Array, sd: float
@@ -181,10 +181,9 @@ class CorrelationEstimate:
         self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
         self.correlation = nearest_correlation(denoised + np.eye(d), self.least)
         gram_precision = 1 / (2 * noise2)
-        correction = (
-            precision
-            + gram_precision * np.maximum(np.diag(gram) / length, FACTOR_MODEL.min_diagonal)
-        ) / (precision + gram_precision)
+        correction = (precision + gram_precision * np.diag(gram) / length) / (
+            precision + gram_precision
+        )
         self.mean = columns.mean
         self.mean_sd = columns.mean_sd
         self.scale = scale * np.sqrt(np.clip(correction, *FACTOR_MODEL.scale_correction_range))

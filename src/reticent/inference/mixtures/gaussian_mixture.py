@@ -158,14 +158,16 @@ class LengthHistogram:
         """Which edges (J,) half of the records are within; the last one holds all.
 
         Records within an edge are those counted there, and all but those counted beyond: of the
-        two, the mean that has least noise.
+        two, the mean that has least noise, above which they must be.
         """
         many = len(self.counts)
         bins = np.arange(1, many + 1)
         counted = np.cumsum(self.counts)
         others = self.n - (counted[-1] - counted)
         within = ((many - bins) * counted + bins * others) / many
-        first = int(np.argmax(within > self.n / 2))
+        noise = self.count_sd * np.sqrt(bins * (many - bins) / many)
+        least = np.maximum(self.n / 2, MIXTURE_MOMENTS.visible_sd * noise)
+        first = int(np.argmax(within > least))
         return np.asarray(np.arange(many) >= first)
 
     def median(self) -> float:

@@ -34,8 +34,8 @@ class MixtureMomentSettings:
     Parameters
     ----------
     significant_sd : float
-        Standard deviations by which a sum of squares, or a neighbourhood of cells, must exceed
-        what noise gives.
+        Standard deviations by which a sum of squares, a count, a neighbourhood of cells or a mean
+        log-ratio must exceed what noise gives, to be believed.
     visible_sd : float
         Standard deviations by which the number of records beyond a length must exceed its noise:
         there are some forty lengths to look beyond.
@@ -104,7 +104,7 @@ class WeightedKMeansSettings:
     excess_cost: Tuned[float] = 0.0005
     min_radius: Tuned[float] = 1.2
     significance_offset: Tuned[float] = 0.2
-    min_significance: Tuned[float] = 2.0
+    min_significance: float = MixtureMomentSettings.significant_sd
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class AdaptiveGridSettings:
     propagation_rounds: Numerical[int] = 40
     min_size: Numerical[float] = -30.0
     max_log_odds: Numerical[float] = 40.0
-    min_significance: Tuned[float] = 2.0
+    min_significance: float = MixtureMomentSettings.significant_sd
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,6 @@ class FactorModelSettings:
         The same in standard deviations as they may be, two standard errors above the estimate.
     idle_noise : float
         Noise of a mean or a mean square, relative to that of sampling, which costs nothing.
-    max_mean_square : float
-        Largest mean square that is expected in a window, relative to its squared half-width.
     tail_odds : float
         Factor on the odds of noise with a rare part: columns have long tails more often.
     windows : int
@@ -190,8 +188,6 @@ class FactorModelSettings:
         Smallest fraction of the squared norm of standardised records that clipping may leave.
     max_floor : float
         Largest lower bound of Ψ and of eigenvalues of correlations; below, it is the noise.
-    min_diagonal : float
-        Smallest diagonal entry of the Gram matrix that corrects a variance.
     scale_correction_range : (float, float)
         Factors by which the Gram matrix may correct variances.
     em_steps : int
@@ -203,7 +199,6 @@ class FactorModelSettings:
     window_sd: Tuned[float] = 2.5
     window_upper_sd: Tuned[float] = 1.5
     idle_noise: Tuned[float] = 0.3
-    max_mean_square: Tuned[float] = 0.5
     cut_off_sd: Tuned[float] = 1.6
     windows: Numerical[int] = 12
     tail_odds: Prior[float] = 4.5
@@ -211,7 +206,6 @@ class FactorModelSettings:
     hidden_variance: Tuned[float] = 0.06
     min_signal: Tuned[float] = 0.3
     max_floor: Tuned[float] = 0.1
-    min_diagonal: Tuned[float] = 0.1
     scale_correction_range: Tuned[tuple[float, float]] = (0.5, 2.0)
     em_steps: Numerical[int] = 60
     rotation_steps: Numerical[int] = 100
@@ -228,7 +222,8 @@ class SpreadSettings:
     box_square : float
         Mean square of a record that is anywhere in the box, relative to the largest.
     hidden_order : float
-        What of the eigenvalues that noise would hide stays, so that directions have an order.
+        What of the eigenvalues that noise would hide stays, so that directions have an order: far
+        less than any that is told.
     max_floor : float
         Largest lower bound of eigenvalues, relative to their mean; below, it is the noise.
     cut_off : float
@@ -244,8 +239,8 @@ class SpreadSettings:
 
     spread: Prior[float] = 0.5
     box_square: Derived[float] = 1 / 3
-    hidden_order: Tuned[float] = 1e-4
-    max_floor: Tuned[float] = 0.1
+    hidden_order: Numerical[float] = 1e-4
+    max_floor: float = FactorModelSettings.max_floor
     cut_off: Tuned[float] = 0.4
     least_excess: Tuned[float] = 1.5
     saturated: Tuned[float] = 0.9

@@ -23,15 +23,19 @@ from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 from reticent.number_kinds import Numerical
 
 __all__ = [
+    "ClipEffect",
     "NoiseTail",
     "TailPrior",
+    "clip_effect",
     "clip_moments",
     "clipped_second_moment",
     "correlated_distortion",
     "estimate_clip_bias",
     "fit_noise_tails",
     "prior_bias_variances",
+    "second_moment_misfit",
     "unclipped_variance",
+    "untold_level_error",
     "weigh_clip_bias",
 ]
 
@@ -67,6 +71,66 @@ def clip_moments(z: Any) -> tuple[Any, Any, tuple[Any, Any, Any]]:
     return inside, second, (third, fifth, seventh)
 
 
+@dataclass(frozen=True)
+class ClipEffect:
+    """What a clip does to residuals that are normal before it; numbers or arrays, one per clip.
+
+    Attributes
+    ----------
+    variance : float or array
+        Of a residual before the clip.
+    gain : float or array
+        What a sum of clipped residuals is divided by, so that it has the mean of the others.
+    second : float or array
+        Second moment of a clipped residual, in ``variance``.
+    odd : tuple
+        Hermite coefficients 3, 5, 7 of the distortion.
+    """
+
+    variance: Any
+    gain: Any
+    second: Any
+    odd: tuple[Any, Any, Any]
+
+    @property
+    def added_variance(self) -> Any:
+        """What the clip adds to the variance of a residual over the gain."""
+        return np.maximum(self.second / self.gain**2 - 1, 0.0) * self.variance
+
+    @property
+    def skew_bias(self) -> Any:
+        """Mean of a residual over the gain, per third moment of noise that is nearly normal.
+
+        Gram and Charlier's.
+        """
+        return self.odd[0] / (math.sqrt(6) * self.gain * self.variance)
+
+
+def clip_effect(variance: Any, r: Any) -> ClipEffect:
+    """Effect of clips at ±r on residuals of such variances."""
+    inside, second, odd = clip_moments(r / np.sqrt(variance))
+    return ClipEffect(variance, np.maximum(inside, CLIPPED_MOMENTS.min_gain), second, odd)
+
+
+def untold_level_error(bias2: Array, seen2: Array, information: Array) -> Array:
+    """Squared error of the level that is left of the bias of clips, (clips,).
+
+    Releases that are clipped elsewhere tell some of it, as far as their own bias is another.
+
+    Parameters
+    ----------
+    bias2 : (clips,) array
+        Squared bias of each clip.
+    seen2 : (stages,) array
+        The same of the stages so far.
+    information : (stages,) array
+        Of each stage about the level: one over the variance of what it says.
+    """
+    bias2 = np.maximum(bias2, 1e-300)
+    apart = np.maximum(1 - np.sqrt(seen2 / bias2[:, None]), 0.0)
+    return np.asarray(1 / (1 / bias2 + apart**2 @ information))
+
+
 def clipped_second_moment(variance: Array, r: Array | float) -> Array:
     """Second moment of a centred normal of each variance, clipped at ±r."""
     z = r / np.sqrt(variance)
@@ -75,16 +139,26 @@ def clipped_second_moment(variance: Array, r: Array | float) -> Array:
     return np.asarray(variance * (inside - 2 * z * pdf + z * z * (1 - inside)))
 
 
-def unclipped_variance(expected: float, second: float, sd: float, r: float) -> float:
+def second_moment_misfit(second: Any, sd: Any, expected: Any, sampling: float = 0.0) -> Any:
+    """Squared error of released second moments, by its variance: twice a negative log-likelihood.
+
+    Residuals are not quite normal, so that what is expected is off by a part of itself;
+    ``sampling`` is the relative variance that their number leaves it.
+    """
+    model_error = CLIPPED_MOMENTS.second_moment_error * expected
+    return (second - expected) ** 2 / (sd**2 + model_error**2 + sampling * expected**2)
+
+
+def unclipped_variance(
+    expected: float, second: float, sd: float, r: float, sampling: float = 0.0
+) -> float:
     """Variance of a residual before the clip at ±r.
 
-    What was expected, corrected by the released second moment.
+    What was expected, corrected by the released second moment; ``sampling`` as in
+    `second_moment_misfit`.
     """
     variances = expected * _VARIANCE_GRID
-    clipped = clipped_second_moment(variances, r)
-    misfit = (second - clipped) ** 2 / (
-        sd**2 + (CLIPPED_MOMENTS.second_moment_error * clipped) ** 2
-    )
+    misfit = second_moment_misfit(second, sd, clipped_second_moment(variances, r), sampling)
     return float(
         variances[
             np.argmin(

@@ -56,13 +56,15 @@ from reticent.inference.moment_model.clipped_noise import ClippedNoise
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
     TailPrior,
-    clip_moments,
+    clip_effect,
     clipped_second_moment,
     correlated_distortion,
     estimate_clip_bias,
     fit_noise_tails,
     prior_bias_variances,
+    second_moment_misfit,
     unclipped_variance,
+    untold_level_error,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
 from reticent.inference.moment_model.joint_posterior import (
@@ -71,8 +73,14 @@ from reticent.inference.moment_model.joint_posterior import (
     StageMoments,
     joint_posterior,
 )
-from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
+from reticent.inference.moment_model.noise_scale import (
+    NoiseScale,
+    ReleasedSizes,
+    fit_noise_scale,
+)
+from reticent.inference.moment_model.settings import NOISE_SCALE, POSTERIOR
 from reticent.number_kinds import Numerical
+from reticent.privacy.row_maps.residual_gram import SizeMoments
 
 __all__ = ["StagedPosterior"]
 
@@ -308,16 +316,16 @@ class StagedPosterior:
         if review:
             self._update_gram()
         variance = self.posterior_variance() + self.s2
-        inside, second, odd = clip_moments(math.inf)
+        clip = clip_effect(variance, math.inf)
         if self.clipped:
             variance = unclipped_variance(variance, q / self.n, q_sd / self.n, r)
-            inside, second, odd = clip_moments(r / math.sqrt(variance))
-        gain = max(inside, POSTERIOR.min_gain)
+            clip = clip_effect(variance, r)
+        gain = clip.gain
         P = self.points[::2]  # evenly spread too, and enough for a mean
         common, at_a_point = correlated_distortion(
-            P, self._gram.mean_square_weight * (P @ self.covariance), self.s2, odd
+            P, self._gram.mean_square_weight * (P @ self.covariance), self.s2, clip.odd
         )
-        independent = max((second - gain**2 - at_a_point) * variance, 0.0)
+        independent = max((clip.second - gain**2 - at_a_point) * variance, 0.0)
         shared = self.n**2 * variance * common
         distortion = (self._gram.mean_square_weight / gain**2) * (
             shared + self.n * independent * self._gram.feature_moment
@@ -325,9 +333,6 @@ class StagedPosterior:
         self._distortions.append(distortion.ravel())
         noise = (A_sd / gain) ** 2
         second_moment = q / self.n, q_sd / self.n, r
-        skew_bias = odd[0] / (
-            math.sqrt(6) * gain * variance
-        )  # Gram and Charlier's: of noise that is nearly normal
         self.stages.append(
             _Stage(
                 A / gain,
@@ -337,11 +342,12 @@ class StagedPosterior:
                 float(self._weights_of_one @ distortion @ self._weights_of_one),
                 *second_moment,
                 gain,
-                skew_bias,
+                clip.skew_bias,
             )
         )
-        self.noise_per_threshold = A_sd / r
-        self.second_sd_per_threshold = q_sd / self.n / r**2
+        if not self.noise_per_threshold:  # the same in all stages, but for one that tells sizes too
+            self.noise_per_threshold = A_sd / r
+            self.second_sd_per_threshold = q_sd / self.n / r**2
         self._fit_tails()
         self._solve()
         if review:
@@ -402,20 +408,20 @@ class StagedPosterior:
             self._observed = omega @ observed + B @ centre - (bias @ bias_mean) * along
             difference = self.mean - centre
             second = self.covariance + np.outer(difference, difference)
-            self._gram_error = V * second
-            np.fill_diagonal(self._gram_error, V @ np.diag(second))
+            gram_error = V * second
+            np.fill_diagonal(gram_error, V @ np.diag(second))
             noise = weighted_sum(
                 [*self._distortions, local.ravel(), B.ravel()],
                 [*omega**2, bias @ bias_moments @ bias, (omega @ tail_sds) ** 2],
             ).reshape(m, m)
             noise += (bias @ bias_covariance @ bias) * np.outer(along, along)
             noise.ravel()[:: m + 1] += omega**2 @ noises
-            expected = max(float(np.trace(self._gram_error)), 1e-300)
+            expected = max(float(np.trace(gram_error)), 1e-300)
             if self.damping:
                 part = min(POSTERIOR.max_gram_error * float(np.trace(noise)) / expected, 1.0)
             else:
                 part = 1.0
-            self._W = self.s2 * B + part * self._gram_error + noise
+            self._W = self.s2 * B + part * gram_error + noise
             previous_mean = self.mean
             self.mean, self.covariance = self._fit(design)
             change = np.linalg.norm(self.mean - previous_mean)
@@ -423,7 +429,28 @@ class StagedPosterior:
                 break
         # a rare part that releases do not show, but leave room for, all on one side
         unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
-        self._unseen_bias = unseen**2, along, local
+        self._unseen_bias = unseen**2
+
+    def _shift_covariance(self, mean_square: float) -> Array:
+        """Covariance (m, m) of the error of ``mean`` by a shift of all that stages see.
+
+        ``mean_square``: of the shift, in squared half-ranges of y; it is as large everywhere, and
+        differs between places besides, as functions of the prior do.
+        """
+        explained = np.eye(len(self.mean)) - self._unexplained()
+        explained -= (self.covariance @ self._H.T) @ self._H
+        everywhere = explained @ self._weights_of_one
+        places = times_root(explained, self._root)
+        local = POSTERIOR.local_bias**2 / float(np.vdot(self._point_moment, self.prior))
+        shifted = np.outer(everywhere, everywhere) + local * (places @ places.T)
+        return np.asarray(mean_square * shifted)
+
+    def _unexplained(self) -> Array:
+        """Part (m, m) of w, as a linear map of it, that is left to the prior: covariance · S⁻¹."""
+        if self._root.ndim > 1:
+            half = solve_lower(self._root, self.covariance)
+            return solve_upper(self._root, half).T
+        return self.covariance / self._root**2
 
     def _fit(self, design: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and covariance (m, m) of w ~ N(0, prior), observed = B̂w + N(0, W).
@@ -541,9 +568,7 @@ class StagedPosterior:
         expected = explained[:, None] + s2[:, :, None]
         if self.clipped:
             expected = clipped_second_moment(expected, clip_thresholds)
-        misfit = (second - expected) ** 2 / (
-            sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
-        )
+        misfit = second_moment_misfit(second, sd, expected)
         fits = (
             -(misfit.sum(axis=2) + (np.log(s2 / self.noise_variance) / POSTERIOR.log_noise_sd) ** 2)
             / 2
@@ -650,10 +675,11 @@ class StagedPosterior:
         variance = self.posterior_variance() + self.s2
         B = np.maximum(np.diag(self._gram.estimate), 1e-300)
         S = np.diag(self.prior)
-        gain, second, odd = clip_moments(thresholds / math.sqrt(variance))
+        clip = clip_effect(variance, thresholds)
+        gain = clip.gain
         biases = np.column_stack(
             [
-                self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
+                self.s2**1.5 * clip.skew_bias,
                 -self.tail.shortfall(thresholds) / gain,
             ]
         )
@@ -662,7 +688,7 @@ class StagedPosterior:
             mean, covariance = self._clip_bias(self.tail, POSTERIOR.doubt_of_normal_noise)
             moments = mean**2 + covariance.diagonal()
         bias2 = biases**2 @ moments
-        sampling = self.s2 + variance * (second / gain**2 - 1)
+        sampling = self.s2 + clip.added_variance
         sampling += self.tail.excess_variance(self.s2, thresholds) / gain**2
         privacy = (self.noise_per_threshold * thresholds / gain) ** 2 / stages
         W = np.outer(sampling, B) + privacy[:, None]
@@ -681,8 +707,7 @@ class StagedPosterior:
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
         _, variances = self._output_sums()
         seen2 = self._clip_biases(self.tail) ** 2 @ moments
-        apart = np.maximum(1 - np.sqrt(seen2 / np.maximum(bias2, 1e-300)[:, None]), 0.0)
-        return np.asarray(1 / (1 / np.maximum(bias2, 1e-300) + apart**2 @ (along**2 / variances)))
+        return untold_level_error(bias2, seen2, along**2 / variances)
 
     def model_averaged_mean(self) -> Array:
         """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.
@@ -736,35 +761,14 @@ class StagedPosterior:
     def error_covariance(self, support: float = 1.0) -> Array:
         """Covariance (m, m) of the error of ``mean``, wider than ``covariance``, to report.
 
-        It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large
-        as it was found to be (its variance is made for the best estimate, and falls short),
-        hypotheses are weighed by half of the evidence only, and clips may have cut a rare part of
-        the noise that no release shows. If they were learned from records in a
-        fraction ``support`` of the box, the part the prior leaves open is divided by that fraction:
-        it is more than the prior says (shorter lengthscales than the hypotheses have, in a box that
-        is too wide).
+        It is that of the same linear estimate where clips may have cut a rare part of the noise
+        that no release shows. If hypotheses were learned from records in a fraction ``support`` of
+        the box, the part the prior leaves open is divided by that fraction: it is more than the
+        prior says (shorter lengthscales than the hypotheses have, in a box that is too wide).
         """
-        lower = robust_cholesky(self._W, JITTER)
-        gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(
-            lower, self._gram.damped_estimate @ self.covariance
-        )
-        half = (np.log(np.maximum(self.hypothesis_weights, 1e-300)) + self.log_prior_weights) / 2
-        weights = np.exp(half - half.max())
-        prior_gain = self._H @ self.covariance
-        tempered = np.tensordot(weights / weights.sum(), self.hypotheses, 1)
-        root = as_matrix(covariance_root(tempered))
-        unexplained = (
-            root - gain.T @ (self._gram.damped_estimate @ root) - prior_gain.T @ (self._H @ root)
-        )
-        unseen2, along, local = self._unseen_bias
-        unseen_bias = unseen2 * (np.outer(along, along) + local)
-        propagated = (
-            gain.T
-            @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error + unseen_bias)
-            @ gain
-            + prior_gain.T @ prior_gain
-        )
-        return np.asarray(unexplained @ unexplained.T / support + propagated)
+        unexplained = times_root(self._unexplained(), self._root)
+        more = (1 / support - 1) * (unexplained @ unexplained.T)
+        return self.covariance + more + self._shift_covariance(self._unseen_bias)
 
     def averaged_with_joint(self, coordinates: Array) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of w, to report where the kernel is given.
@@ -821,6 +825,40 @@ class StagedPosterior:
             ClippedNoise.averaged(self.tail),
             bias,
             (self.mean, self.covariance),
+        )
+
+    def noise_scale(
+        self, sizes: SizeMoments, functions: Array, mean: Array, covariance: Array
+    ) -> NoiseScale:
+        """The scale of the noise as a function of the inputs.
+
+        Parameters
+        ----------
+        sizes : SizeMoments
+            What was released of the sizes of residuals.
+        functions : (points, m) array
+            Functions at the points: features of records that count whole.
+        mean, covariance : (m,) and (m, m) arrays
+            What is known of w after the last stage.
+        """
+        k = min(NOISE_SCALE.functions, len(mean))
+        return fit_noise_scale(
+            ReleasedSizes(
+                sizes.cross[:k],
+                sizes.cross_sd**2,
+                sizes.threshold,
+                self._gram.estimate[:k],
+                self._gram.entry_variance[:k],
+                self.n,
+                self.densities.mean(axis=0) / self.densities.mean(axis=0).sum(),
+                self.points,
+                functions[:, :k],
+                self._weights_of_one,
+                functions @ covariance @ functions.T,
+                functions @ (mean - sizes.weights),
+            ),
+            self.tail.variance(),
+            self.initial_prior[:k, :k],
         )
 
     def evidence(self, prior: Array) -> tuple[float, Array]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.linalg import quadratic_forms
+from reticent.inference.moment_model.noise_scale import NoiseScale
 from reticent.inference.moment_model.outcomes import Outcome
 
 __all__ = ["OutputPosterior"]
@@ -48,6 +49,8 @@ class OutputPosterior:
         What outputs are: where their mean lies, and how their variance depends on it.
     dispersion : float
         Factor of that variance, in squared units of y but for ``outcome.unit_variance``.
+    noise_scale : NoiseScale or None
+        How the noise's variance depends on the inputs beside that; None: not at all.
     """
 
     midpoint: float
@@ -62,14 +65,32 @@ class OutputPosterior:
     prior_centred_variance: float  # variance of the function around its own mean, before the fit
     outcome: Outcome
     dispersion: float
+    noise_scale: NoiseScale | None = None
+
+    @property
+    def noise_range(self) -> tuple[float, float] | None:
+        """Least and largest standard deviation of the noise among the records, if it is one's."""
+        if self.noise_std is None:
+            return None
+        if self.noise_scale is None:
+            return self.noise_std, self.noise_std
+        low, high = self.noise_scale.range
+        return self.noise_std * low, self.noise_std * high
 
     def mean_at(self, phi: Array) -> Array:
         """Mean of f (points,), in the units of y and where a mean of y can lie."""
         return self.outcome.bounded(self.midpoint + self.half_range * (phi @ self.mean))
 
-    def noise_variance_at(self, mean: Array) -> Array:
-        """Variance of the observation noise (points,), in squared units of y, given the mean."""
-        return np.asarray(self.dispersion * self.outcome.unit_variance(mean))
+    def noise_variance_at(self, phi: Array, extrapolation_weight: Array) -> Array:
+        """Variance of the observation noise (points,), in squared units of y.
+
+        Where the records say nothing it is as large as it is among them on average.
+        """
+        variance = self.dispersion * self.outcome.unit_variance(self.mean_at(phi))
+        if self.noise_scale is not None:
+            log_ratio = (1 - extrapolation_weight) * self.noise_scale.log_ratio(phi)
+            variance = variance * np.exp(log_ratio)
+        return np.asarray(variance)
 
     def variance_parts(self, phi: Array, extrapolation_weight: Array) -> tuple[Array, Array]:
         """Variances of f by cause (points,), in squared units of y: the model, and privacy noise.

@@ -12,11 +12,13 @@ __all__ = [
     "EVIDENCE_SEARCH",
     "GRAM",
     "JOINT",
+    "NOISE_SCALE",
     "POSTERIOR",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
     "JointSettings",
+    "NoiseScaleSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -32,8 +34,6 @@ class StagedPosteriorSettings:
 
     Parameters
     ----------
-    min_gain : float
-        Smallest gain of a clip that A is divided by; a smaller one would amplify noise.
     max_iterations : int
         Steps of the fixed point between the posterior and the covariance of the error in B̂.
     noise_grid : Grid
@@ -54,9 +54,6 @@ class StagedPosteriorSettings:
         Logits, equidistant, of the fraction of residual variance that is noise.
     min_truncation : float
         Smallest truncation variance, relative to s²: its logarithm must be finite.
-    gram_error_inflation : float
-        How often the error in B̂ counts once more in reported covariances: its variance is made for
-        the best estimate and falls short of the squared error.
     local_bias : float
         Part by which clips may move the mean more at one place than at another.
     max_gram_error : float
@@ -78,7 +75,6 @@ class StagedPosteriorSettings:
         Entries of the matrices of several hypotheses that are solved together: they fit a cache.
     """
 
-    min_gain: Tuned[float] = 0.3
     max_iterations: Numerical[int] = 20
     noise_grid: Numerical[Grid] = (1e-4, 1e2, 61)
     excess_noise_grid: Numerical[Grid] = (1.0, 1e2, 41)
@@ -88,7 +84,6 @@ class StagedPosteriorSettings:
     log_truncation_sd: Prior[float] = 1.0
     noise_fraction_logits: Numerical[Grid] = (-12, 12, 121)
     min_truncation: Numerical[float] = 1e-9
-    gram_error_inflation: Tuned[float] = 1.0
     local_bias: Prior[float] = 0.5
     max_gram_error: Tuned[float] = 0.3
     tolerance: Numerical[float] = 0.01
@@ -104,6 +99,9 @@ class ClippedMomentSettings:
 
     Parameters
     ----------
+    min_gain : float
+        Smallest gain of a clip that sums are divided by; a smaller one would amplify noise. Clips
+        are wider, unless residuals were much smaller a priori than they are.
     variance_grid : Grid
         Candidates of a residual's variance, geometric, as multiples of the expected one.
     surprise : float
@@ -135,6 +133,7 @@ class ClippedMomentSettings:
         Relative error of a second moment: residuals are not quite normal.
     """
 
+    min_gain: Tuned[float] = 0.3
     variance_grid: Numerical[Grid] = (1e-3, 1e2, 101)
     surprise: Prior[float] = 0.2
     core_grid: Prior[Grid] = (0.01, 1.0, 33)
@@ -294,8 +293,42 @@ class JointSettings:
     jitter: Numerical[float] = 1e-12
 
 
+@dataclass(frozen=True)
+class NoiseScaleSettings:
+    """Numbers of `noise_scale`: priors of the logarithm g of the noise's variance, and numerical.
+
+    Parameters
+    ----------
+    amplitudes : Grid
+        Standard deviations of g over the records a priori, geometric; zero is another, as likely as
+        all of these together.
+    log_level_sd : float
+        Standard deviation of the level of g a priori: where sizes of residuals are told by another
+        law than the normal one, their mean by their standard deviation is another.
+    functions : int
+        Most functions that g is made of: the leading ones of the function's own.
+    tail_records : float
+        Share of the records at either end whose g may be beyond its limits: where hardly any are,
+        polynomials go astray.
+    log_range : pair of floats
+        Range of g while it is searched for: exp must not overflow.
+    iterations, halvings, tolerance : int, int, float
+        As in `JointSettings`.
+    """
+
+    amplitudes: Prior[Grid] = (0.25, 4.0, 5)
+    log_level_sd: Prior[float] = 3.0
+    functions: Numerical[int] = 60
+    tail_records: Tuned[float] = 0.01
+    log_range: Numerical[tuple[float, float]] = (-30.0, 30.0)
+    iterations: Numerical[int] = 12
+    halvings: Numerical[int] = 6
+    tolerance: Numerical[float] = 0.02
+
+
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()
 JOINT = JointSettings()
+NOISE_SCALE = NoiseScaleSettings()

@@ -37,7 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.linalg import robust_cholesky, solve_lower
-from reticent.inference.moment_model.clipping import clip_moments, clipped_second_moment
+from reticent.inference.moment_model.clipping import (
+    clip_effect,
+    clipped_second_moment,
+    unclipped_variance,
+)
+from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 from reticent.number_kinds import Numerical, Prior, Tuned
 
 __all__ = ["KalmanPosterior", "KalmanSettings"]
@@ -51,12 +56,8 @@ class KalmanSettings:
 
     Parameters
     ----------
-    min_gain : float
-        Smallest gain of a clip that A is divided by; a smaller one would amplify noise.
     noise_grid : (lowest, highest, number)
         Candidates of s², geometric, as multiples of the guess.
-    log_noise_sd : float
-        Prior: standard deviation of log s² about the guess.
     prior_residuals : float
         Prior: residuals of the guessed size that count as seen, so that a few equal rewards do not
         make s² zero.
@@ -64,12 +65,6 @@ class KalmanSettings:
         Change of log s² from which on all batches are filtered again.
     likely_noise : float
         Log-likelihood below the largest, up to which a candidate of s² is likely.
-    surprise : float
-        Prior: scale of the logarithm of a residual's variance over the expected one.
-    variance_grid : (lowest, highest, number)
-        Candidates of that ratio, geometric.
-    second_moment_error : float
-        Relative error of a clipped second moment: residuals are not quite normal.
     variance_steps : int
         Steps of the fixed point of the prior variances, for each batch.
     prior_count : float
@@ -80,15 +75,10 @@ class KalmanSettings:
         Largest factor by which a prior variance changes in all.
     """
 
-    min_gain: Tuned[float] = 0.3
     noise_grid: Numerical[tuple[float, float, int]] = (1e-4, 25.0, 250)
-    log_noise_sd: Prior[float] = 3.0
     prior_residuals: Prior[float] = 1.0
     noise_change: Tuned[float] = 0.2
     likely_noise: Tuned[float] = 1.0
-    variance_grid: Numerical[tuple[float, float, int]] = (1e-2, 1e2, 81)
-    surprise: Prior[float] = 0.3
-    second_moment_error: Prior[float] = 0.05
     variance_steps: Tuned[int] = 2
     prior_count: Prior[float] = 3.0
     max_step: Numerical[float] = 5.0
@@ -98,10 +88,9 @@ class KalmanSettings:
 _SETTINGS = KalmanSettings()
 _NOISE_GRID = np.geomspace(*_SETTINGS.noise_grid)
 _NOISE_PRIOR = (
-    -((np.log(_NOISE_GRID) / _SETTINGS.log_noise_sd) ** 2) / 2
+    -((np.log(_NOISE_GRID) / POSTERIOR.log_noise_sd) ** 2) / 2
     - _SETTINGS.prior_residuals * (1 / _NOISE_GRID + np.log(_NOISE_GRID)) / 2
 )
-_VARIANCE_FACTORS = np.geomspace(*_SETTINGS.variance_grid)
 # of the mean variance of what is seen, in units of its own noise
 _ROUNDING: Numerical[float] = 1e-13
 
@@ -257,7 +246,7 @@ class _Filter:
         law_error = 0.0
         if not batch.unclipped:
             expected = clipped_second_moment(expected, batch.clip_threshold)
-            law_error = _SETTINGS.second_moment_error**2
+            law_error = CLIPPED_MOMENTS.second_moment_error**2
         variance = (
             (batch.q_sd / n) ** 2
             + max(doubt, 0.0) / n**2
@@ -495,23 +484,9 @@ class KalmanPosterior:
         self, second: float, sd: float, n: float, r: float, B: Array
     ) -> tuple[float, float]:
         """Gain of the clip, and the variance that it adds."""
-        variance = self._variance(second, sd, n, r, B)
-        inside, kept, _ = clip_moments(r / math.sqrt(variance))
-        gain = max(inside, _SETTINGS.min_gain)
-        return gain, max((kept - gain**2) * variance, 0.0) / gain**2
-
-    def _variance(self, second: float, sd: float, n: float, r: float, B: Array) -> float:
-        """Variance of a residual before the clip.
-
-        What was expected, corrected by the released second moment.
-        """
         expected = max(float((self.covariance * B).sum()) / n, 0.0) + self.s2
-        clipped = clipped_second_moment(expected * _VARIANCE_FACTORS, r)
-        misfit = (second - clipped) ** 2 / (
-            sd**2 + (2 * _SETTINGS.second_moment_error**2 + 2 / n) * clipped**2
-        )
-        surprise = 2 * np.log1p((np.log(_VARIANCE_FACTORS) / _SETTINGS.surprise) ** 2)
-        return float(expected * _VARIANCE_FACTORS[np.argmin(misfit + surprise)])
+        clip = clip_effect(unclipped_variance(expected, second, sd, r, 2 / n), r)
+        return clip.gain, clip.added_variance
 
     def rescale(self, factor: Array) -> None:
         """Give the weights other units: each is ``factor`` times what it was."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
+from reticent.inference.kernels.settings import AnovaSettings
 from reticent.inference.online.matrix_factorization import (
     buffer_coefficients,
     optimised_buffers,
@@ -114,7 +115,7 @@ class PolicySettings:
     """Points that stand for candidates anywhere in the box."""
 
     # Prior without a kernel: constant + variance · RBF(length), in half-ranges
-    constant_variance: Prior[float] = 0.25
+    constant_variance: float = AnovaSettings.constant_variance
     """Of the level, about the middle of the range of rewards."""
     function_variances: Prior[tuple[float, ...]] = (0.15, 0.4)
     lengths: Prior[tuple[float, ...]] = (0.3, 0.6)

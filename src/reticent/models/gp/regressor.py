@@ -75,7 +75,7 @@ from reticent.privacy.columns.words import YesNo
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis
-from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.row_maps.residual_gram import ResidualGram, stage, stage_with_sizes
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_integer, is_integer
 
@@ -101,8 +101,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         sees codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two
         words in no order.
     noise : float, optional
-        Standard deviation of the observation noise. Learned from the releases if not given; if
-        given, it is the least: outliers count as more noise.
+        Standard deviation of the observation noise. Learned from the releases if not given, and
+        how it depends on the inputs too, as far as they tell: for outputs that are all numbers, in
+        six stages or more (beside those about the inputs). If given, it is the least, the same
+        everywhere: outliers count as more noise.
     outcome : "real", "binary", "count" or "positive", optional
         What outputs are. The function is their mean in any case; this says how their spread
         depends on it, and where it lies. "binary": one of the two ends of the range of y; their
@@ -137,8 +139,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ----------
     kernel_, noise_
         The kernel with the largest weight, and the standard deviation of the observation noise
-        (None with ``noise_column``); one for each output if there are several. The default kernel
-        is in units of the box [−1, 1] and of half the range of y.
+        over the records (None with ``noise_column``); one for each output if there are several.
+        The default kernel is in units of the box [−1, 1] and of half the range of y.
+    noise_range_
+        Least and largest standard deviation of the noise among the records: it may depend on the
+        inputs (`variance_parts`). None with ``noise_column``.
     prior_std_
         Standard deviation of the function before the fit, on average over the box.
     n_complete_, n_complete_sd_
@@ -150,7 +155,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     Privacy
     -------
     Neighbours: one record (inputs, outputs, noise level) replaced, number of records public.
-    Released: per stage the Gram matrix of features and clipped residuals; moments of the inputs
+    Released: per stage the Gram matrix of features and clipped residuals, in the last but one with
+    the sizes of these; moments of the inputs
     with the number of complete records; with no kernel given, counts of the inputs. Must be public:
     the bounds, the number of records, the kernel, all parameters. ``score`` reads the records it is
     given without protection. A record that lacks an input or an output adds nothing. An output
@@ -378,16 +384,51 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             effective_records = self._complete.mean / curator.noise_multiplier
             thresholds = self._clip_thresholds(state, k, stages, effective_records)
             means = np.array([posterior.mean for posterior in state.posteriors])
-            release = curator.release(stage(state.feature_map, means, thresholds))
+            statistic: ResidualGram
+            if k == self._sizes_stage(curator.bounds, stages):
+                sizes = self._size_thresholds(state)
+                statistic = stage_with_sizes(state.feature_map, means, thresholds, sizes)
+            else:
+                statistic = stage(state.feature_map, means, thresholds)
+            release = curator.release(statistic)
             if complete is None and not k:
                 self._complete = state.count_records(release, unit_total(curator))
-            state.feature_map = ingest_release(release, state.posteriors)
+            ingest_release(release, state)
             if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:
                     posterior.rescale_prior()
         for posterior in state.posteriors:
             posterior.finish()
         self._set_fitted_attributes(curator, state)
+
+    def _sizes_stage(self, bounds: Bounds, stages: int) -> int | None:
+        """Stage that also releases the sizes of residuals, if any. A matter of public numbers.
+
+        The last but one: residuals are small then, and the last one looks for rare large ones. None
+        with so few stages that it would be an early one, and where it is known how the noise
+        depends on the inputs.
+        """
+        real = all(outcome.kind == "real" for outcome in self._outcomes(bounds))
+        known = self._known_noise_std(bounds) is not None
+        late = stages - 2
+        if known or not real or late <= STAGED_FIT.early_stages:
+            return None
+        return late
+
+    def _size_thresholds(self, state: StageState) -> list[float]:
+        """Where the sizes of each output's residuals end, in half-ranges of y.
+
+        At `first_clip`; and where privacy noise would still be `negligible_noise` of the
+        sampling noise, farther out, so that as records or budget come no residual is cut.
+        """
+        thresholds = []
+        for posterior in state.posteriors:
+            total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
+            negligible = posterior.negligible_threshold(1) * total_sd
+            wide = min(STAGED_FIT.negligible_noise * negligible, posterior.longest_residual())
+            least = STAGED_FIT.first_clip * posterior.residual_sd()
+            thresholds.append(max(least, wide))
+        return thresholds
 
     def _check_noise_column(self, bounds: Bounds) -> None:
         if (bounds.noise_column is None) != (self.noise_column is None):
@@ -631,31 +672,34 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             support = effective_support(marginal_densities(warped, densities, levels), levels)
         half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.y])
         self._outputs = [
-            self._output_posterior(posterior, state, outcome, half_range, support)
-            for posterior, outcome, half_range in zip(
-                state.posteriors, self._outcomes(bounds), half_ranges, strict=True
+            self._output_posterior(j, state, outcome, half_range, support)
+            for j, (outcome, half_range) in enumerate(
+                zip(self._outcomes(bounds), half_ranges, strict=True)
             )
         ]
         self.kernel_: Any = [output.kernel for output in self._outputs]
         self.noise_: Any = np.array([output.noise_std for output in self._outputs])
+        self.noise_range_: Any = np.array([output.noise_range for output in self._outputs])
         self.prior_std_: Any = np.array([output.prior_std for output in self._outputs])
         if len(self._outputs) == 1:
             self.kernel_ = self._outputs[0].kernel
             self.noise_ = self._outputs[0].noise_std
+            self.noise_range_ = self._outputs[0].noise_range
             self.prior_std_ = self._outputs[0].prior_std
 
     def _output_posterior(
         self,
-        posterior: StagedPosterior,
+        j: int,
         state: StageState,
         outcome: Outcome,
         half_range: float,
         support: float,
     ) -> OutputPosterior:
-        """Posterior of one output for predictions.
+        """Posterior of output ``j`` for predictions.
 
         ``support``: fraction of the warped box that the records occupy.
         """
+        posterior = state.posteriors[j]
         best = int(np.argmax(posterior.hypothesis_weights))
         phi = state.feature_map.functions(state.representative_points)
         truncation_variance = posterior.estimated_truncation_variance()
@@ -689,6 +733,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             covariance = posterior.error_covariance(support)
             if self.kernel is not None:
                 mean = posterior.model_averaged_mean()
+        noise_scale = None
+        if state.sizes:
+            noise_scale = posterior.noise_scale(state.sizes[j], phi, mean, covariance)
         middle = outcome.low / 2 + outcome.high / 2
         means = outcome.bounded(middle + half_range * (phi @ mean))
         weights = posterior.densities.mean(axis=0)
@@ -710,6 +757,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             state.prior_centred_variance(posterior) * (2 - support),
             outcome,
             dispersion,
+            noise_scale,
         )
 
     def _joint_step(self, state: StageState) -> bool:
@@ -782,14 +830,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
 
         In squared units of y: the model's own uncertainty, the privacy noise, and the noise of
-        observations. A model with a noise column takes the noise from that column of ``X``; where
-        ``X`` has none it is not known: NaN.
+        observations, which may depend on the inputs (`noise_range_`): of one shape and
+        different scales, and where no records are as on average. A model with a noise column takes
+        the noise from that column of ``X``; where ``X`` has none it is not known: NaN.
         """
         moments = self._moments(X, variances=True)
-        if self.releases_[0].bounds.noise_column is None:
-            means = iter(moments[:, 0].reshape(len(moments), -1).T)
-            noise = self._for_each_output(lambda output: output.noise_variance_at(next(means)))
-        else:
+        noise = moments[:, 3]
+        if self.releases_[0].bounds.noise_column is not None:
             noise = self._noise_levels(X) ** 2
         return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
 
@@ -874,9 +921,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
 
     def _moments(self, X: object, *, variances: bool) -> Array:
-        """Mean of each output and, on request, its variances by model and by privacy noise.
+        """Mean of each output and, on request, its variances by model, privacy noise and noise.
 
-        Shape (len(X), 1 or 3), with several outputs (len(X), 1 or 3, outputs).
+        Shape (len(X), 1 or 4), with several outputs (len(X), 1 or 4, outputs).
         """
         unit, lacking = fill_missing(self._unit(X))
         blocks = []
@@ -892,6 +939,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     columns = [output.mean_at(phi)]
                     if variances:
                         columns += output.variance_parts(phi, weight)
+                        columns.append(output.noise_variance_at(phi, weight))
                     return np.stack(columns, axis=1)
 
                 blocks.append(self._for_each_output(moments))

@@ -6,6 +6,7 @@ is rebuilt from releases must use those it was fitted with.
 
 from dataclasses import dataclass
 
+from reticent.inference.binned.settings import BinnedPosteriorSettings
 from reticent.number_kinds import Derived, Limit, Numerical, Prior, Tuned
 
 __all__ = [
@@ -43,7 +44,9 @@ class StagedFitSettings:
         repeats. Wide where the function is not known yet: what is clipped of it is distorted in all
         stages alike. `GPRegressor._clip_thresholds` has the rule.
     first_clip : float
-        The same for the first stage, which is clipped at the bounds of y if they are wider.
+        The same for the first stage, which is clipped at the bounds of y if they are wider. And
+        where sizes of residuals end at least: they tell most of noise that is a quarter larger than
+        on average.
     negligible_noise : float
         Privacy noise by sampling noise that no clip need save.
     many_records : float
@@ -209,8 +212,8 @@ class ClassifierSettings:
         Most columns, classes × (functions + 1), of the release by class: their square is released.
     """
 
-    stages: Tuned[int] = 24
-    stages_per_input_release: Tuned[int] = 12
+    stages: int = StagedFitSettings.stages
+    stages_per_input_release: int = StagedFitSettings.stages_per_input_release
     logit_variance: Prior[float] = 64.0
     max_size: Numerical[int] = 150
     max_basis_size: Limit[int] = 500
@@ -263,7 +266,7 @@ class LabelSettings:
     max_inputs: Limit[int] = 20_000
     max_points: Limit[int] = 10_000
     no_records: Numerical[float] = 1e-6
-    noise_guess: Prior[float] = 0.2
+    noise_guess: float = StagedFitSettings.noise_guess
     input_trace: Numerical[float] = 1e-6
     prior_variance: Prior[float] = 0.3
     prior_factor: Prior[float] = 10
@@ -333,9 +336,9 @@ class BinnedSettings:
     kernel_candidates: Tuned[int] = 48
     releases_of_bins: Tuned[int] = 3
     max_scored_regions: Limit[int] = 1000
-    noise_guess: Prior[float] = 0.2
+    noise_guess: float = StagedFitSettings.noise_guess
     min_noise: Tuned[float] = 0.01
-    min_count: Tuned[float] = 0.3
+    min_count: float = BinnedPosteriorSettings.min_count
     constant_variance: Prior[float] = 0.2
     function_variance: Prior[float] = 0.1
     density_variance: Prior[float] = 0.3

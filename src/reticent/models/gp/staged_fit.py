@@ -3,7 +3,7 @@
 How a release updates them, and how a posterior is carried over to a refined basis.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.models.gp.input_features import count_from_gram
 from reticent.privacy.curator import Release
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
-from reticent.privacy.row_maps.residual_gram import ResidualGram
+from reticent.privacy.row_maps.residual_gram import ResidualGram, SizeMoments
 
 __all__ = ["Prior", "StageState", "Warp", "ingest_release"]
 
@@ -50,6 +50,8 @@ class StageState:
         Mean square of the weights that records have because their features are clipped.
     unrefined : StageState, optional
         The state before the kernels were refined.
+    sizes : list of SizeMoments
+        Released sizes of the residuals of each output; [] as long as there are none.
     """
 
     feature_map: FeatureMap
@@ -62,6 +64,7 @@ class StageState:
     truncation_fraction: float
     mean_square_weight: float
     unrefined: "StageState | None" = None
+    sizes: list[SizeMoments] = field(default_factory=list)
 
     def truncation_ratio(self, truncation_variance: float | None = None) -> float:
         """Truncation variance over posterior variance of the first output.
@@ -131,14 +134,14 @@ class StageState:
         )
 
 
-def ingest_release(release: Release, posteriors: list[StagedPosterior]) -> FeatureMap:
+def ingest_release(release: Release, state: StageState) -> None:
     """Update the posterior of each output with the release of a stage.
 
-    Gives the feature map that was released: what was asked counts, since machines differ in the
-    last bits of sums.
+    And the feature map with the one that was released: what was asked counts, since machines differ
+    in the last bits of sums.
     """
     decoded = ResidualGram.decode(release)
-    for posterior, moments in zip(posteriors, decoded.outputs(), strict=True):
+    for posterior, moments in zip(state.posteriors, decoded.outputs(), strict=True):
         posterior.add(
             moments.cross,
             moments.cross_sd,
@@ -149,4 +152,6 @@ def ingest_release(release: Release, posteriors: list[StagedPosterior]) -> Featu
             moments.clip_threshold,
             moments.weights,
         )
-    return decoded.feature_map
+    state.feature_map = decoded.feature_map
+    if decoded.size_thresholds:
+        state.sizes = decoded.sizes()

@@ -7,6 +7,7 @@ has the less noise.
 
 from dataclasses import dataclass
 
+from reticent.inference.mixtures.settings import FactorModelSettings, MixtureMomentSettings
 from reticent.number_kinds import Limit, Numerical, Tuned
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 class CompleteRecordsSettings:
     """Tuned number of `CompleteRecords`."""
 
-    visible_sd: Tuned[float] = 2.0
+    visible_sd: float = MixtureMomentSettings.significant_sd
     """Standard deviations of its noise by which a count must fall short of the public number of
     records to be believed. Without it, noise would spoil the moments of complete tables."""
 
@@ -58,7 +59,7 @@ class MixtureSettings:
     """Noise of a mean log-ratio in such a question, which log-ratios are clipped for."""
     wide_log_ratio: Tuned[float] = 30.0
     """A second clip threshold of log-ratios, in first ones,"""
-    visible_ratio: Tuned[float] = 2.0
+    visible_ratio: float = MixtureMomentSettings.significant_sd
     """and standard deviations of its noise by which such a mean must be negative to decide."""
     least_log_ratio: Tuned[float] = 2.0
     """Least clip threshold of a log-ratio: as far as a probability tells two mixtures apart."""
@@ -75,7 +76,7 @@ class MixtureSettings:
     norm_bins_per_octave: Numerical[int] = 4
     norm_bins: Numerical[int] = 48
     """Edges of the histogram of record norms, downwards from the longest record possible."""
-    idle_noise: Tuned[float] = 0.3
+    idle_noise: float = FactorModelSettings.idle_noise
     """Noise of second moments, relative to that of sampling, which costs nothing."""
     long_tails: Tuned[float] = 0.5
     """Width of the shorter half of the records, relative to that of normal ones with their
@@ -96,7 +97,7 @@ class MixtureSettings:
     centre_steps: Tuned[tuple[int, int]] = (14, 6)
     """Steps before and after centres are merged. The first ones assign each record to its nearest
     centre: soft assignments draw random centres together to one point."""
-    visible_centre: Tuned[float] = 2.0
+    visible_centre: float = MixtureMomentSettings.significant_sd
     """Standard deviations of its noise that the number of records nearest to a centre must exceed,
     else it is put beside the centre with most records,"""
     splitting_steps: Tuned[int] = 9
@@ -223,19 +224,19 @@ class KMeansSettings:
     final_steps: Tuned[int] = 3
     final_step_shares: Tuned[int] = 2
     """and those in all columns, with the budget shares of each."""
-    centres_per_cluster: Tuned[int] = 3
+    centres_per_cluster: int = MixtureSettings.centres_per_component
     most_per_cluster: Tuned[int] = 20
     """Centres that search, least and most; weighted k-means of them leaves one for each cluster."""
     clear_centre: Tuned[float] = 200.0
     """Records over the noise of one budget share and the root of the number of directions, from
     which one more centre searches."""
-    directions_per_cluster: Tuned[float] = 1.5
+    directions_per_cluster: float = MixtureSettings.directions_per_component
     """Leading directions in which centres search."""
     search_clip: Tuned[float] = 1.2
     """Largest clip threshold, in root mean squares, while centres are far from their places."""
     moment_weights: Tuned[tuple[int, int, int]] = (4, 4, 1)
     """Squared weights of counts, sums, and the one sum of squares, which costs 6 % more noise."""
-    least_count: Tuned[float] = 4.0
+    least_count: float = MixtureSettings.least_count
     """Standard deviations of its noise that a cluster's count is taken to be at least."""
     least_mean_square: Tuned[float] = 0.05
     """Least factor by which one step changes the mean square of residuals."""
@@ -255,7 +256,7 @@ class CovarianceSettings:
     """Noise of a correlation, below which standardised records are clipped less,"""
     most_room: Tuned[float] = 6.0
     """up to so many times their expected squared length: then hardly any normal one is clipped."""
-    idle_noise: Tuned[float] = 0.3
+    idle_noise: float = FactorModelSettings.idle_noise
     """Noise of a correlation, relative to that of sampling, which costs nothing: with less,
     standardised records are clipped ever less."""
     column_clip: Tuned[float] = 4.0
@@ -268,7 +269,7 @@ class CovarianceSettings:
     """and for a density, which says what is likely in each column: there noise must hide more."""
     looks_part: Tuned[float] = 0.35
     """Part of the budget shares for looks at the mean, where columns are not standardised."""
-    look_weights: Tuned[tuple[int, int, int]] = (4, 4, 1)
+    look_weights: tuple[int, int, int] = KMeansSettings.moment_weights
     """Squared weights of the count, the sums, and the one sum of squares of a look for the mean,
     which costs nothing: the sums alone have as much noise."""
     high_noise: Tuned[float] = 0.4

@@ -20,8 +20,8 @@ class SearchSettings:
     """A run has a little more noise than is paid for, so that no rounding can make it less."""
 
     # Budget shares of a mean score, by estimator
-    clipped_shares: Tuned[int] = 1
-    """One release, as of any other mean."""
+    clipped_shares: Derived[int] = 1
+    """Its one release is the unit of shares."""
     coinpress_shares: Tuned[int] = 12
     """All steps of CoinPress together."""
     coinpress_narrowing: Tuned[int] = 3

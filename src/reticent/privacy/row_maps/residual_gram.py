@@ -34,9 +34,12 @@ __all__ = [
     "DecodedResidualGram",
     "OutputMoments",
     "ResidualGram",
+    "ResidualSizeGram",
+    "SizeMoments",
     "WeightedGram",
     "in_steps",
     "stage",
+    "stage_with_sizes",
     "weights_from_steps",
 ]
 
@@ -84,21 +87,32 @@ class ResidualGram(WeightedGram):
     )
     clip_thresholds: tuple[float, ...] = field(metadata=saved_as("reach"))  # r of each output
 
-    def residuals(self, features: Array, records: Array) -> Array:
-        """Scaled residuals; the prediction is an exact product of whole numbers."""
-        t = product(features, self._weights, records="left")
-        t *= 2.0 ** -(self.bits + self.shift)
-        outputs = records[:, -t.shape[1] :]
+    def record_weights(self, features: Array, records: Array) -> Array | None:
+        """Weights ω of the records, (rows, 1); None if all count whole."""
         feature_map = self.feature_map
         constant = feature_map.constant
         if constant >= 0:  # the record's weight is read off the constant feature
             one = (
                 2.0**self.bits * feature_map.feature_scale[constant]
             )  # of a record that counts whole
-            outputs = outputs * (features[:, constant, None] / one)
-        elif feature_map.weighted:
-            outputs = outputs * feature_map.weight(records)
+            return np.asarray(features[:, constant, None] / one)
+        if feature_map.weighted:
+            return np.asarray(feature_map.weight(records))
+        return None
+
+    def errors(self, features: Array, records: Array, weights: Array | None) -> Array:
+        """Weighted residuals before the clip; the prediction is an exact product of integers."""
+        t = product(features, self._weights, records="left")
+        t *= 2.0 ** -(self.bits + self.shift)
+        outputs = records[:, -t.shape[1] :]
+        if weights is not None:
+            outputs = outputs * weights
         np.subtract(outputs, t, out=t)
+        return t
+
+    def residuals(self, features: Array, records: Array) -> Array:
+        """Scaled residuals."""
+        t = self.errors(features, records, self.record_weights(features, records))
         radius = math.sqrt(self.residual_norm2 / t.shape[1])
         for j, r in enumerate(self.clip_thresholds):
             t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)
@@ -110,6 +124,9 @@ class ResidualGram(WeightedGram):
         asked = release.statistic
         feature_map = FeatureMap.from_dict(asked["head"])
         m = feature_map.columns
+        clip_thresholds = tuple(asked["reach"])
+        size_thresholds = tuple(asked.get("size_reach", ()))
+        sizes = m + len(clip_thresholds)  # the first column of sizes, if there are any
         G = release.matrix()
         sd = release.matrix_sd()
         return DecodedResidualGram(
@@ -117,13 +134,50 @@ class ResidualGram(WeightedGram):
             gram=G[:m, :m],
             gram_sd=sd[:m, :m],
             off_diagonal_sd=float(sd[0, 1]),
-            scaled_cross=G[:m, m:],
-            scaled_cross_sd=sd[0, m:],
-            scaled_square=np.diagonal(G)[m:],
-            scaled_square_sd=np.diagonal(sd)[m:],
-            clip_thresholds=tuple(asked["reach"]),
+            scaled_cross=G[:m, m:sizes],
+            scaled_cross_sd=sd[0, m:sizes],
+            scaled_square=np.diagonal(G)[m:sizes],
+            scaled_square_sd=np.diagonal(sd)[m:sizes],
+            clip_thresholds=clip_thresholds,
             weights=weights_from_steps(asked["weights"], asked["shift"]),
+            scaled_sizes=G[:m, sizes:],
+            scaled_sizes_sd=sd[0, sizes:],
+            size_thresholds=size_thresholds,
         )
+
+
+@dataclass(frozen=True)
+class ResidualSizeGram(ResidualGram):
+    """Σ f fᵀ of f = (φ, t, u): residuals as in `ResidualGram`, and their sizes.
+
+    For each of p outputs, with the record's weight ω,
+
+        u_j = R/√(2p) · (2·min(|e_j|, ω·s_j)/s_j − ω),   e_j = ω·y_j − (ω·φ)ᵀw_j
+
+    so −ω where the residual is zero and ω from ±s_j on; residuals are brought to R/√(2p) too.
+    """
+
+    size_thresholds: tuple[float, ...] = field(metadata=saved_as("size_reach"))  # s of each output
+
+    @property
+    def residual_columns(self) -> int:
+        """Two for each output: its residual, and the size of that."""
+        return 2 * len(self.weights)
+
+    def residuals(self, features: Array, records: Array) -> Array:
+        """Scaled residuals, then their scaled sizes."""
+        weights = self.record_weights(features, records)
+        errors = self.errors(features, records, weights)
+        whole = 1.0 if weights is None else weights[:, 0]
+        radius = math.sqrt(self.residual_norm2 / self.residual_columns)
+        outputs = errors.shape[1]
+        t = np.empty((len(errors), 2 * outputs))
+        for j, r in enumerate(self.clip_thresholds):
+            t[:, j] = np.clip(errors[:, j], -r, r) * (radius / r)
+        for j, s in enumerate(self.size_thresholds):
+            size = np.minimum(np.abs(errors[:, j]), whole * s)
+            t[:, outputs + j] = (size * (2.0 / s) - whole) * radius
+        return t
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +190,20 @@ class OutputMoments:
     square_sd: float
     clip_threshold: float  # of e
     weights: Array  # (m,), what the residuals are taken from: e = y − φᵀw
+
+
+@dataclass(frozen=True, eq=False)
+class SizeMoments:
+    """Noisy moments of the sizes of one output's residuals: 2·min(|e|, s)/s − 1, in [−1, 1].
+
+    ``cross``: their sums times features, (m,); ``cross_sd``: of the noise of each entry;
+    ``threshold``: s, in half-ranges of y; ``weights`` (m,): what residuals are taken from.
+    """
+
+    cross: Array
+    cross_sd: float
+    threshold: float
+    weights: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +228,11 @@ class DecodedResidualGram:
         r of each output, in half-ranges of y.
     weights : array (p, m)
         w of each output, in half-ranges of y: e = clip(y − φᵀw, ±r).
+    scaled_sizes, scaled_sizes_sd : arrays (m, p) and (p,)
+        Φᵀu, u the scaled sizes of the residuals, and the standard deviation of its noise; without
+        columns where they were not released. Then t is R/√(2p)/r · e.
+    size_thresholds : array (p,)
+        s of each output, in half-ranges of y.
     """
 
     feature_map: FeatureMap
@@ -172,13 +245,33 @@ class DecodedResidualGram:
     scaled_square_sd: Array
     clip_thresholds: tuple[float, ...]
     weights: Array
+    scaled_sizes: Array
+    scaled_sizes_sd: Array
+    size_thresholds: tuple[float, ...]
+
+    @property
+    def unit(self) -> float:
+        """One by the length to which each residual, and each size, is brought."""
+        columns = len(self.clip_thresholds) + len(self.size_thresholds)
+        return math.sqrt(columns / self.feature_map.radius2)
+
+    def sizes(self) -> list[SizeMoments]:
+        """Moments of the sizes of each output's residuals; none if they were not released."""
+        return [
+            SizeMoments(
+                self.scaled_sizes[:, j] * self.unit,
+                self.scaled_sizes_sd[j] * self.unit,
+                s,
+                self.weights[j],
+            )
+            for j, s in enumerate(self.size_thresholds)
+        ]
 
     def outputs(self) -> list[OutputMoments]:
         """Moments of each output's residuals, in half-ranges of y."""
-        p = len(self.clip_thresholds)
         found = []
         for j, r in enumerate(self.clip_thresholds):
-            unit = r * math.sqrt(p / self.feature_map.radius2)
+            unit = r * self.unit
             found.append(
                 OutputMoments(
                     self.scaled_cross[:, j] * unit,
@@ -200,6 +293,15 @@ def stage(feature_map: FeatureMap, W: Array, r: Sequence[float]) -> ResidualGram
     thresholds = tuple(float(v) for v in r)
     bits = ResidualGram(feature_map, ((0,) * feature_map.columns,) * len(W), 0, thresholds).bits
     return ResidualGram(feature_map, *in_steps(W, feature_map, bits), thresholds)
+
+
+def stage_with_sizes(
+    feature_map: FeatureMap, W: Array, r: Sequence[float], s: Sequence[float]
+) -> ResidualSizeGram:
+    """The same with the sizes of the residuals, clipped at s (p,)."""
+    plain = stage(feature_map, W, r)
+    sizes = tuple(float(v) for v in s)
+    return ResidualSizeGram(feature_map, plain.weights, plain.shift, plain.clip_thresholds, sizes)
 
 
 def in_steps(

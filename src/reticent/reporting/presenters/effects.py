@@ -127,6 +127,17 @@ class RegressionOutput:
         return noise
 
     @property
+    def noise_range(self) -> tuple[float, float] | None:
+        """Least and largest standard deviation of single outputs; None if it is one everywhere."""
+        found = getattr(self.model, "noise_range_", None)
+        if found is None:
+            return None
+        low, high = found[self.index] if self.several else found
+        if low == high:
+            return None
+        return float(low), float(high)
+
+    @property
     def prior_std(self) -> float:
         """Standard deviation of the function before the fit."""
         return float(self._of_output(self.model.prior_std_))

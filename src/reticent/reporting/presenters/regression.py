@@ -83,6 +83,7 @@ _POINTS = 7  # along an input, of tables on a terminal and of --json
 _ROWS = 11  # of a table in the report
 _MOST_NAMED = 5  # inputs that are told of
 _MOST_DESCRIBED = 6
+_DIFFERENT = 1.5  # factor from which on it is told that noise differs from place to place
 _UNKNOWN = 0.7  # of the prior's standard deviation: what is known no better is not known
 _BOX = "over the whole box"
 _RECORDS = "where records are"
@@ -150,6 +151,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             "kernel_parts": kernel_parts(output),
             "default_prior": default_prior(output),
             "noise": output.noise,
+            "noise_range": output.noise_range,
             "counts": self._counts_records(),
         }
 
@@ -171,7 +173,14 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
                 f"{output.title} spreads in each record by a known level of its own around the "
                 "function"
             ]
-        return [f"{output.title} spreads by about {size} around the function"]
+        told = f"{output.title} spreads by about {size} around the function"
+        if output.noise_range is not None:
+            low, high = output.noise_range
+            if high >= _DIFFERENT * low:
+                factor = _factor(output)
+                ends = f"{format_number(low * factor, 2)} to {format_number(high * factor, 2)}"
+                told += f", by about {ends}{_unit(output)} from place to place"
+        return [told]
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A block for each output: a table of its effect along each input."""
@@ -336,6 +345,8 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         sizes = "one size"
         if self.bounds.noise_column is not None:
             sizes = "the sizes given"
+        elif any(output.noise_range is not None for output in self.outputs):
+            sizes = "the size told for each place"
         return [
             "Before the fit the function followed a Gaussian process with a "
             f"kernel, {prior}; {learning}.",

@@ -50,6 +50,9 @@ class Trial:
     resolution : float
         What rounding may change (a count, say, by 1). Where a standard error is smaller, an error
         up to this says nothing, and a larger one is measured in this.
+    outputs : array of shape (thirds,)
+        Share of fresh outputs in their 95 % intervals, in the lower, middle and upper third of the
+        inputs: where noise differs, in quiet places and in noisy ones. Empty if none were drawn.
     """
 
     loss: float
@@ -59,10 +62,11 @@ class Trial:
     sd: Array = field(default_factory=_nothing)
     ranks: Array = field(default_factory=_nothing)
     resolution: float = 1e-12
+    outputs: Array = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
-        numbers = (np.array([self.loss]), self.truth, self.estimate, self.sd, self.ranks)
-        if not all(np.isfinite(one).all() for one in numbers):
+        answers = (self.truth, self.estimate, self.sd, self.ranks, self.outputs)
+        if not all(np.isfinite(one).all() for one in (np.array([self.loss]), *answers)):
             raise ValueError("An answer that is not a number cannot be judged.")
 
     @property

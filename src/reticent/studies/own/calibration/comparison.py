@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from reticent.studies.common.results import ResultTable
 from reticent.studies.own.calibration.judging import NEAR, Judged, sure_errors
 
-__all__ = ["compare", "compare_parts", "paired_ratio"]
+__all__ = ["by_thirds", "compare", "compare_parts", "paired_ratio"]
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,8 @@ def compare(before: Sequence[Judged], after: Sequence[Judged]) -> ResultTable:
         "",
         "95 % before",
         "95 % after",
+        "outputs before",
+        "outputs after",
         "faults before",
         "faults after",
     )
@@ -48,6 +50,8 @@ def _row(old: Judged, new: Judged) -> tuple[str, ...]:
         _verdict(old, new),
         _share(old.coverage),
         _share(new.coverage),
+        by_thirds(old),
+        by_thirds(new),
         old.faults,
         new.faults,
     )
@@ -84,6 +88,11 @@ def _verdict(old: Judged, new: Judged) -> str:
     if ratio < 1 - chance:
         return "better"
     return ""
+
+
+def by_thirds(one: Judged) -> str:
+    """Coverage of outputs in the lower, middle and upper third of the inputs."""
+    return " ".join(f"{share:.2f}" for share in one.outputs)
 
 
 def compare_parts(before: Sequence[Judged], after: Sequence[Judged]) -> ResultTable:

@@ -29,8 +29,10 @@ FAULTS = {  # letter in the picture: what is wrong
     "E": "error rises with ε",
     "R": "error rises with n",
     "P": "worse than without privacy at ε = 10⁶",
+    "O": "intervals of outputs wrong in some third of the inputs",
 }
 BANDS = {0.5: (0.38, 0.62), 0.8: (0.72, 0.88), 0.95: (0.92, 0.98)}  # level: coverage allowed
+_OUTPUTS = (0.88, 0.99)  # coverage allowed of 95 % intervals of outputs, whatever their law
 _MOST_BIAS = 2.5  # stated standard errors, at any place
 _MOST_MEAN_BIAS = 0.5  # the same, on average over places, if many simulation errors from zero
 _MANY = 4.0
@@ -63,6 +65,8 @@ class Judged:
         Letters of `FAULTS`.
     in_nats : bool
         Whether losses are compared by differences.
+    outputs : array of shape (thirds,)
+        Share of fresh outputs in 95 % intervals, by thirds of the inputs; empty if not known.
     """
 
     cell: Cell
@@ -80,6 +84,7 @@ class Judged:
     rise_n: float
     faults: str
     in_nats: bool
+    outputs: Array
 
 
 def clearly_above(values: Array, least_error: float = 0.0) -> bool:
@@ -129,6 +134,9 @@ def _judge(
         faults += "R"
     if cell.epsilon == FREE and _worse(family, own, references):
         faults += "P"
+    outputs = np.array([one.outputs for one in found])
+    if _outputs_wrong(outputs):
+        faults += "O"
     return Judged(
         cell,
         own,
@@ -145,6 +153,7 @@ def _judge(
         _ratio(family, own, fewer),
         faults,
         family.in_nats,
+        outputs.mean(axis=0),
     )
 
 
@@ -194,6 +203,14 @@ def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, b
         narrow = narrow or clearly_above(least - covered, if_independent)
         wide = wide or clearly_above(covered - most, if_independent)
     return shares, errors, narrow, wide
+
+
+def _outputs_wrong(outputs: Array) -> bool:
+    """Whether any third's coverage of outputs, (repeats, thirds), is clearly not allowed."""
+    least, most = _OUTPUTS
+    return any(
+        clearly_above(least - covered) or clearly_above(covered - most) for covered in outputs.T
+    )
 
 
 def _uniform(ranks: Array) -> float:

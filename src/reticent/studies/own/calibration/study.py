@@ -22,6 +22,7 @@ from reticent.studies.common.results import (
     mean_error,
 )
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator
+from reticent.studies.own.calibration.comparison import by_thirds
 from reticent.studies.own.calibration.families import (
     bandits,
     binned,
@@ -155,6 +156,7 @@ def _record(one: Judged) -> dict[str, Value]:
         "coverage_95_error": one.coverage_error[0.95],
         "rank_mean": one.rank_mean,
         "rank_p": one.rank_p,
+        **{f"outputs_{third}": share for third, share in enumerate(one.outputs, 1)},
     }
     return {
         **one.cell._asdict(),
@@ -185,6 +187,7 @@ def _row(one: Judged) -> tuple[str, ...]:
         _number(one.worst_z, 1),
         *(_number(one.coverage[level]) for level in BANDS),
         _number(one.rank_p, 3),
+        by_thirds(one),
         one.faults,
     )
 
@@ -202,6 +205,7 @@ _HEADINGS = (
     "worst z",
     *(f"{100 * level:.0f} %" for level in BANDS),
     "rank p",
+    "outputs, by thirds",
     "faults",
 )
 

@@ -24,6 +24,7 @@ def write_trials(path: Path, trials: Mapping[Cell, Sequence[Trial]], *, seed: in
             "references": [_or_none(one.reference) for one in found],
             "z": [_rounded(one.z) for one in found],
             "ranks": [_rounded(one.ranks) for one in found],
+            "outputs": [_rounded(one.outputs) for one in found],
         }
         for cell, found in trials.items()
     ]
@@ -44,7 +45,8 @@ def read_trials(paths: Sequence[Path]) -> tuple[dict[Cell, list[Trial]], int]:
         seeds.add(int(read["seed"]))
         for one in read["cells"]:
             cell = Cell(*(one[key] for key in Cell._fields))
-            columns = (one[key] for key in ("losses", "references", "z", "ranks"))
+            columns = [one[key] for key in ("losses", "references", "z", "ranks")]
+            columns.append(one.get("outputs", [[]] * len(columns[0])))
             found = [_trial(*row) for row in zip(*columns, strict=True)]
             trials.setdefault(cell, []).extend(found)
     if len(seeds) != 1:
@@ -53,7 +55,11 @@ def read_trials(paths: Sequence[Path]) -> tuple[dict[Cell, list[Trial]], int]:
 
 
 def _trial(
-    loss: float, reference: float | None, z: list[float | None], ranks: list[float]
+    loss: float,
+    reference: float | None,
+    z: list[float | None],
+    ranks: list[float],
+    outputs: list[float],
 ) -> Trial:
     """A trial in units of stated standard errors, which are zero where they say nothing."""
     errors = np.array(z, dtype=np.float64)
@@ -64,6 +70,7 @@ def _trial(
         np.nan_to_num(errors),
         np.where(np.isnan(errors), 0.0, 1.0),
         np.array(ranks, dtype=np.float64),
+        outputs=np.array(outputs, dtype=np.float64),
     )
 
 

@@ -9,8 +9,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from reticent.models.bandits.joint import JointBandit
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
-from reticent.studies.own.calibration.families.references import upper_confidence_choices
 from reticent.studies.own.calibration.laws import INPUTS, REWARDS, Rewards, places
+from reticent.studies.own.calibration.references import upper_confidence_choices
 
 __all__ = ["FAMILY"]
 

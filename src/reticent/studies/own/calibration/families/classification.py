@@ -7,7 +7,6 @@ from scipy.special import logit
 from reticent.models.gp.classifier import GPClassifier
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
-from reticent.studies.own.calibration.families.references import class_chances
 from reticent.studies.own.calibration.families.regression import root_mean_square
 from reticent.studies.own.calibration.laws import (
     CLASSES,
@@ -16,6 +15,7 @@ from reticent.studies.own.calibration.laws import (
     places,
     smooth_function,
 )
+from reticent.studies.own.calibration.references import class_chances
 
 __all__ = ["FAMILY"]
 

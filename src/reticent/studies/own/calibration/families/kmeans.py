@@ -5,8 +5,8 @@ import numpy as np
 from reticent.models.mixtures.kmeans import KMeans
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
-from reticent.studies.own.calibration.families.references import clusters_cost
 from reticent.studies.own.calibration.laws import TABLES
+from reticent.studies.own.calibration.references import clusters_cost
 
 __all__ = ["FAMILY"]
 

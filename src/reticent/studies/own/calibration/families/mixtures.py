@@ -8,8 +8,8 @@ from scipy.stats import multivariate_normal
 from reticent.models.mixtures.gaussian_mixture import GaussianMixture
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
-from reticent.studies.own.calibration.families.references import mixture_log_likelihood
 from reticent.studies.own.calibration.laws import TABLES
+from reticent.studies.own.calibration.references import mixture_log_likelihood
 
 __all__ = ["FAMILY"]
 

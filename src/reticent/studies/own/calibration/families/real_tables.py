@@ -9,10 +9,10 @@ from reticent.models.gp.label_regressor import LabelGPRegressor
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid, ranks
-from reticent.studies.own.calibration.families.references import regression_mean
 from reticent.studies.own.calibration.families.regression import root_mean_square
 from reticent.studies.own.calibration.laws import HALF
 from reticent.studies.own.calibration.real_laws import REAL_LAWS
+from reticent.studies.own.calibration.references import regression_mean
 
 __all__ = ["FAMILY"]
 

@@ -5,9 +5,9 @@ import numpy as np
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid, ranks
-from reticent.studies.own.calibration.families.references import dense_regression_mean
 from reticent.studies.own.calibration.families.regression import given_kernel, root_mean_square
 from reticent.studies.own.calibration.laws import HALF, OUTPUTS, smooth_surface
+from reticent.studies.own.calibration.references import dense_regression_mean
 
 __all__ = ["FAMILY"]
 
