@@ -311,14 +311,14 @@ def _centre_step(
     """What one EM step with one covariance releases, and means (K, q) after it.
 
     In the coordinates (x − origin)·whiten, in which all records have covariance I. ``hard``: each
-    record belongs to its nearest centre, in standard deviations within components.
+    record belongs to its nearest centre.
     """
     q = means.shape[1]
     radius = chi_quantile(q, MIXTURE.clip_quantile)
     root = np.eye(q)
     log_weights = np.zeros(len(means))
-    root = _within_covariance_root(weights, means)
     if not hard:
+        root = _within_covariance_root(weights, means)
         log_weights = np.log(weights)
     map_ = np.linalg.inv(root).T
     statistic = residual_moments(
