@@ -23,6 +23,28 @@ def test_normal_residuals_are_clipped_as_narrowly_as_noise_asks_for(d):
     assert threshold(1e-3) == pytest.approx(edges[-1])
 
 
+def test_a_bias_that_noise_may_hide_makes_thresholds_wider():
+    """Where nothing is seen, lengths are not taken for exactly those of normal residuals."""
+    first = chi_quantile(2, MIXTURE.clip_quantile)
+    edges = clip_edges(first, 32 * first)
+    lengths = np.linalg.norm(np.random.default_rng(0).normal(size=(5_000, 2)), axis=1)
+    counts = np.histogram(lengths, bins=np.append(0.0, edges))[0].astype(float)
+
+    def threshold(sd):
+        return best_radius(LengthHistogram(edges, counts, max(sd, 0.5), sd, 5_000.0), 2, 1 / 16)
+
+    assert first < threshold(230.0) < 3 * first
+    assert threshold(230.0) < threshold(20.0) < edges[-1]
+    assert threshold(1e-3) == pytest.approx(edges[-1])
+
+
+def test_a_first_radius_holds_half_of_the_records():
+    """A third of them at one point says nothing about how far from it the others are."""
+    counts = np.array([3_000.0, 0.0, 0.0, 4_000.0, 2_000.0, 1_000.0])
+    lengths = LengthHistogram(2.0 ** np.arange(6), counts, 0.5, 0.1, 10_000.0)
+    assert lengths.holding().tolist() == [False, False, False, True, True, True]
+
+
 def test_centres_without_records_are_put_beside_the_largest():
     weights = np.array([0.5, 0.3, 0.1, 0.1])
     means = np.arange(8.0).reshape(4, 2)

@@ -197,3 +197,15 @@ def test_at_small_budgets_clusters_cost_no_more_than_one_private_mean(epsilon, m
         one.append(((X - mean) ** 2).sum(axis=1).mean())
     assert np.mean(ours) < np.mean(one)
     assert np.mean(ours) < most * 648.4  # squared distance of k-means without privacy
+
+
+def test_single_records_far_away_count_where_there_is_no_noise():
+    """Counts of leaves are finer than whole records, other than those of cells."""
+    rng = np.random.default_rng(3)
+    X = np.clip(np.exp(rng.normal(size=(5_000, 2)) @ [[1.0, 0.5], [0.0, 0.5]]), 0, 100)
+    model = reticent.KMeans(
+        5, bounds=reticent.Bounds(x=[(0, 100)] * 2), epsilon=1e6, delta=2e-5, random_state=0
+    ).fit(X)
+    away = np.linalg.norm(X[:, None] - model.cluster_centers_, axis=2).min(axis=1)
+    exact = cluster.KMeans(5, n_init=10, random_state=0).fit(X).inertia_
+    assert (away**2).sum() < 1.02 * exact

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 from scipy.special import gammaln, logsumexp
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 from reticent.inference.mixtures.settings import MIXTURE_MOMENTS
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
@@ -99,15 +99,22 @@ class LengthHistogram:
     n: float
 
     def best_clip(
-        self, thresholds: Array, noise2: Array, gain: Array, shares: Array | None = None
+        self,
+        thresholds: Array,
+        noise2: Array,
+        gain: Array,
+        d: int | None = None,
+        *,
+        hidden: bool = False,
     ) -> float:
         """The clip threshold (of T) with which bias and noise of E‖z‖² are least.
 
         Of a threshold r, E‖z‖² is estimated by E[min(‖z‖, r)²]/gain and a constant, with which
-        there is no bias where ``shares`` (J,) of all lengths are in the bins: those of the law that
-        clipped records are put back by, or none. ``noise2``, (T,) as ``gain``: squared noise of the
-        estimate. The bias is estimated from the counts, as far as these stand out from their noise.
-        Of equal thresholds the widest is chosen: as the budget grows, no record is clipped.
+        there is no bias for normal z (d,); without ``d``, for z that are no longer than r.
+        ``noise2``, (T,) as ``gain``: squared noise of the estimate. The bias is estimated from the
+        counts, as far as these stand out from their noise; where they do not and ``hidden``, it is
+        what a law of lengths may have that is not quite the normal one's. Of equal thresholds the
+        widest is chosen: as the budget grows, no record is clipped.
         """
         squares = self.edges**2
         middle = (squares + np.append(0.0, squares[:-1])) / 2
@@ -118,20 +125,50 @@ class LengthHistogram:
             return np.asarray(squared - clipped / gain[:, None])
 
         weights = told(bins) / self.n
-        bias = weights @ counts
-        if shares is not None:
-            bias = bias - told(middle) @ shares
         significant = MIXTURE_MOMENTS.significant_sd * np.sqrt(weights**2 @ sd**2)
-        cost = np.maximum(bias**2 - significant**2, 0.0) + noise2
+        bias = weights @ counts
+        expected2 = np.zeros(len(thresholds))
+        if d is not None:
+            normal = np.diff(chi2.cdf(squares, d), prepend=0.0)
+            bias = bias - told(middle) @ normal
+            if hidden:
+                expected2 = self._expected_bias2(told(middle), normal, d)
+        cost = np.maximum(np.maximum(bias**2 - significant**2, 0.0), expected2) + noise2
         return float(thresholds[cost <= cost.min()][-1])
 
+    def _expected_bias2(self, weights: Array, normal: Array, d: int) -> Array:
+        """Expected square of a bias (T,) given the counts, for an excess in all d directions alike.
+
+        ``weights`` (T, J): bias for each share of all records in a bin beyond the ``normal`` (J,)
+        share. A priori shares are about the normal ones, and depart from them as a Dirichlet law
+        about those of a t distribution does. Shares and noise are taken for normal.
+        """
+        tailed = np.diff(f.cdf(self.edges**2 / d, d, MIXTURE_MOMENTS.length_freedom), prepend=0.0)
+        prior = np.diag(tailed) - np.outer(tailed, tailed)
+        prior /= 1 + MIXTURE_MOMENTS.length_concentration
+        values, axes = np.linalg.eigh(prior)
+        values = np.maximum(values, 0.0)
+        trust = values / (values + (self.count_sd / self.n) ** 2)
+        departure = axes @ (trust * (axes.T @ (self.counts / self.n - normal)))
+        left = (axes * (values * (1 - trust))) @ axes.T
+        spread = np.einsum("tj,jk,tk->t", weights, left, weights)
+        return np.asarray(((weights @ departure) ** 2 + spread) / d)
+
     def holding(self) -> NDArray[np.bool_]:
-        """Which edges (J,) records are seen within; the last one holds all."""
-        within = np.cumsum(self.counts)
-        noise = self.count_sd * np.sqrt(np.arange(1, len(within) + 1))
-        seen = within > MIXTURE_MOMENTS.visible_sd * noise
-        seen[-1] = True
-        return np.asarray(seen)
+        """Which edges (J,) half of the records are within; the last one holds all.
+
+        Records within an edge are those counted there, and all but those counted beyond: of the
+        two, the mean that has least noise, above which they must be.
+        """
+        many = len(self.counts)
+        bins = np.arange(1, many + 1)
+        counted = np.cumsum(self.counts)
+        others = self.n - (counted[-1] - counted)
+        within = ((many - bins) * counted + bins * others) / many
+        noise = self.count_sd * np.sqrt(bins * (many - bins) / many)
+        least = np.maximum(self.n / 2, MIXTURE_MOMENTS.visible_sd * noise)
+        first = int(np.argmax(within > least))
+        return np.asarray(np.arange(many) >= first)
 
     def median(self) -> float:
         """The length that half of the records do not exceed, even within a bin."""

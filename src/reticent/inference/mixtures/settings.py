@@ -39,6 +39,12 @@ class MixtureMomentSettings:
     visible_sd : float
         Standard deviations by which the number of records beyond a length must exceed its noise:
         there are some forty lengths to look beyond.
+    length_concentration : float
+        How near lengths of residuals are to those of normal ones, a priori: as a Dirichlet law of
+        this concentration. A tenth of the records is then a tenth within a third of it.
+    length_freedom : float
+        Degrees of freedom of the t distribution that says where lengths depart from normal ones:
+        there are more long residuals than normal ones have.
     min_variance_factor, noisy_min_variance_factor : float
         Smallest factor by which one step may change a variance, at little and at much noise.
     max_variance_factor : float
@@ -54,6 +60,8 @@ class MixtureMomentSettings:
 
     significant_sd: Tuned[float] = 2.0
     visible_sd: Tuned[float] = 3.5
+    length_concentration: Prior[float] = 80.0
+    length_freedom: Prior[float] = 7.0
     min_variance_factor: Tuned[float] = 0.2
     noisy_min_variance_factor: Tuned[float] = 0.7
     max_variance_factor: Tuned[float] = 5.0

@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from reticent.inference.mixtures.gaussian_mixture import (
     ClipGains,
@@ -77,7 +76,8 @@ def fit_pooled_normal(
     """
     radius, one_count_sd = _first_radius(view, shares[0], shares[1])
     first = _normal_within(view, radius, shares[1])
-    normal, lengths = _refined(view, first, shares[2])
+    # far records shall not widen the law around which components are looked for
+    normal, lengths = _refined(view, first, shares[2], hidden=False)
     wider = np.linalg.slogdet(normal.roots[0])[1] - np.linalg.slogdet(first.roots[0])[1]
     half = lengths.median() / chi_quantile(view.dimension, 0.5) / math.exp(wider / view.dimension)
     most = normal
@@ -97,7 +97,7 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     origin = view.metric(np.eye(d), np.zeros((1, d)))
     lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
     noise = _gram_noise(lengths.noise_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
-    noise[~lengths.holding()] = np.inf  # noise alone would find records at a point
+    noise[~lengths.holding()] = np.inf  # some may be at a point
     radius = lengths.best_clip(lengths.edges, noise**2, np.ones(len(noise)))
     return radius, lengths.noise_sd
 
@@ -162,7 +162,7 @@ def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> Norma
 
 
 def _refined(
-    view: RecordView, normal: NormalMixture, shares: int
+    view: RecordView, normal: NormalMixture, shares: int, *, hidden: bool = True
 ) -> tuple[NormalMixture, LengthHistogram]:
     """The same, and the histogram of the residuals' lengths."""
     d = normal.means.shape[1]
@@ -170,7 +170,7 @@ def _refined(
     whitened = view.metric(normal.whitening[0], normal.means @ normal.whitening[0])
     for_lengths, for_moments = _divided(shares)
     lengths = residual_lengths(view, whitened, (0.0,), for_lengths)
-    gain = clip_gains(d, best_radius(lengths, d, for_lengths / for_moments))
+    gain = clip_gains(d, best_radius(lengths, d, for_lengths / for_moments, hidden=hidden))
     release = view.release(CentredGram(whitened, gain.radius, MIXTURE.intercept), for_moments)
     n = _count_complete(release, view)
     moments = release.matrix() / n
@@ -205,13 +205,15 @@ def residual_lengths(
     return _count_lengths(view, whitened, edges, shares, levels, words)
 
 
-def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int = 1) -> float:
+def best_radius(
+    lengths: LengthHistogram, d: int, shares: float, components: int = 1, *, hidden: bool = True
+) -> float:
     """Clip threshold of whitened residuals (d,), by a histogram of their lengths.
 
     What is clipped is put back as if residuals were normal. The threshold is as wide as it must be
     for that to be true, and as the noise allows: as the budget grows, it grows to the box.
     ``shares``: of the histogram, for each of the moments that are clipped; ``components``: whose
-    moments are asked for one by one.
+    moments are asked for one by one. ``hidden``: whether a bias counts that noise may hide.
     """
     wide_enough = lengths.edges >= chi_quantile(d, MIXTURE.clip_quantile)
     thresholds = lengths.edges[wide_enough]
@@ -225,8 +227,7 @@ def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int
     # E‖noise‖² of a symmetric matrix (d, d): of its trace, and of the rest
     cost2 = 2 * np.maximum(noise / trace, idle) ** 2
     cost2 += (d * (d + 1) - 2) * np.maximum(noise / deviation, idle) ** 2
-    normal = np.diff(chi2.cdf(lengths.edges**2, d), prepend=0.0)
-    return lengths.best_clip(thresholds, cost2 / size**2, trace * squares, normal)
+    return lengths.best_clip(thresholds, cost2 / size**2, trace * squares, d, hidden=hidden)
 
 
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:

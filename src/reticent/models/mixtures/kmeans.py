@@ -291,7 +291,7 @@ def _release_leaves(
     grid = GridCounts(d, bins_for(curator.n, coarse_noise, d, KMEANS.coarse_cells))
     coarse = curator.release(grid, shares_spent=KMEANS.coarse_shares)
     complete.add(float(coarse.value.sum()), count_sd(coarse) * math.sqrt(len(coarse.value)))
-    leaf_sd = math.hypot(noise * math.sqrt(2 * (1 + d / 4) / KMEANS.leaf_shares), 0.5)
+    leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / KMEANS.leaf_shares)
     cut = cell_splits(coarse.value, leaf_sd, d)
     blocks = merge_light_cells(coarse.value, cut, d, complete.number, k)
     statistic = LeafSums(d, grid.bins, cut, blocks)
@@ -303,7 +303,7 @@ def _release_leaves(
         *statistic.leaves(),
         fine.counts,
         fine.places,
-        math.hypot(fine.counts_sd, 0.5),
+        fine.counts_sd,
         fine.places_sd,
     )
 
