@@ -175,7 +175,7 @@ class ColumnEstimates:
         The variance of a normal core and a rare part is off by a fraction of itself. As noise
         vanishes, that of the whole box is the records' own.
         """
-        told = np.array([tail.variance() for tail in self._tails])
+        told = np.array([tail.mean_variance() for tail in self._tails])
         precision = 1 / (CLIPPED_MOMENTS.second_moment_error * told) ** 2
         total = precision * told
         for (variance, noise), reach in zip(self._variances, self._reaches, strict=True):
