@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
 
 from reticent.inference.classification.probability_bands import (
+    bounded_bands,
     independent_logit_variance,
     log_odds,
     mean_above_zero,
@@ -123,3 +124,21 @@ def test_a_mean_above_zero_is_that_of_draws_and_tends_to_the_value():
     found = mean_above_zero(mean, np.ones(5))
     assert found == pytest.approx(np.maximum(drawn, 0).mean(axis=0), abs=5e-3)
     assert mean_above_zero(mean, np.zeros(5)) == pytest.approx(np.maximum(mean, 0), abs=1e-12)
+
+
+def test_bounded_bands_are_quantiles_between_zero_and_one():
+    """Chances have no band that ends at zero, where a normal law would go on below it."""
+    mean = np.array([[0.5, 0.03], [0.98, -0.05]])
+    sd = np.array([[0.1, 0.03], [0.05, 0.04]])
+    drawn = np.random.default_rng(3).normal(mean, sd, size=(400_000, 2, 2))
+    inside = np.where((drawn > 0) & (drawn < 1), drawn, np.nan)
+    expected = np.nanquantile(inside, [0.025, 0.975], axis=0)
+    assert np.array(bounded_bands(mean, sd, 1.959964)) == pytest.approx(expected, abs=2e-3)
+    sure = bounded_bands(mean, np.zeros_like(sd), 2.0)
+    assert np.array(sure) == pytest.approx(np.stack([np.clip(mean, 0, 1)] * 2), abs=1e-7)
+
+
+@given(st.floats(-1e3, 1e3), st.floats(0, 1e3))
+def test_bounded_bands_exist_everywhere(mean, sd):
+    low, high = bounded_bands(np.array([mean]), np.array([sd]), 2.0)
+    assert 0 <= low[0] <= high[0] <= 1

@@ -144,8 +144,8 @@ def test_a_narrow_stage_is_not_believed_where_a_wide_one_surely_found_more():
     columns = ColumnEstimates(2)
     columns.add(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.0, 0.0, 0.2, 0.011]), sd=0.01)
     columns.add(np.zeros(2), np.full(2, 0.1), np.zeros(2), np.array([0.0, 0.0, 0.3, 0.3]), sd=0.01)
-    assert columns.variance[0] == pytest.approx(0.2, rel=0.01)  # rare values far away
-    assert columns.variance[1] == pytest.approx(0.003, rel=0.2)  # the wide stage saw noise
+    assert columns.variance[0] == pytest.approx(0.2, rel=0.05)  # rare values far away
+    assert 0.0025 < columns.variance[1] < 0.006  # the wide stage saw noise, or a rare value
     assert (columns.scale() > 0).all()
 
 

@@ -17,10 +17,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, ndtr
+from scipy.stats import truncnorm
 
 from reticent.number_kinds import Numerical
 
 __all__ = [
+    "bounded_bands",
     "independent_logit_variance",
     "log_odds",
     "mean_above_zero",
@@ -33,6 +35,10 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # below this, one minus a probability is not a number above zero
 _ROUNDING: Numerical[float] = 1e-16
+# a normal law between 0 and 1 is computed with at least this standard deviation, and with a mean at
+# most so many of them outside
+_LEAST_SD: Numerical[float] = 1e-9
+_FARTHEST: Numerical[float] = 30.0
 
 
 def log_odds(logits: Array) -> Array:
@@ -73,6 +79,18 @@ def mean_above_zero(mean: Array, sd: Array) -> Array:
     ratio = mean / sd
     density = np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
     return np.maximum(mean * ndtr(ratio) + sd * density, _ROUNDING)
+
+
+def bounded_bands(mean: Array, sd: Array, width: float) -> tuple[Array, Array]:
+    """Lowest and highest probabilities, elementwise, where these are normal but for 0 ≤ p ≤ 1.
+
+    ``width``: half-width of the band in standard deviations of a normal law.
+    """
+    sd = np.maximum(sd, _LEAST_SD)
+    mean = np.clip(mean, -_FARTHEST * sd, 1 + _FARTHEST * sd)
+    law = truncnorm(-mean / sd, (1 - mean) / sd, loc=mean, scale=sd)
+    low, high = (np.clip(law.ppf(ndtr(end)), 0.0, 1.0) for end in (-width, width))
+    return low, high
 
 
 def probability_bands(odds: Array, variance: Array, width: float) -> tuple[Array, Array]:

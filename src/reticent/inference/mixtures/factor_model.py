@@ -6,6 +6,8 @@
 * `factor_analysis`: W and Ψ of WWᵀ + Ψ, by EM on a covariance matrix.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -13,6 +15,7 @@ from scipy.special import expit
 from reticent.inference.mixtures.settings import FACTOR_MODEL
 from reticent.inference.moment_model.clipping import NoiseTail, TailPrior, fit_noise_tails
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
+from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 __all__ = [
     "ROTATIONS",
@@ -42,64 +45,101 @@ class ColumnEstimates:
         self.variance_sd = np.full(d, np.inf)
         self._means: list[tuple[Array, Array]] = []
         self._variances: list[tuple[Array, Array]] = []
-        self._half_widths: list[Array] = []
+        self._reaches: list[Array] = []
+        self._tails: list[NoiseTail] = []
 
-    def next_window(self, n: float, sd: float) -> tuple[Array, Array]:
-        """How far from the mean to look next, and the mean square expected there; both (d,).
+    def next_window(
+        self, n: float, sd: float, *, whole: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Middle and half-width of the next windows, and the mean squares expected there; all (d,).
 
-        The mean square is in units of the squared half-width of the window, and 1 at most.
-        ``sd``: noise that the next mean squares will have, in the same units. A window is at least
-        so wide that its noise is far below that of sampling ``n`` records: as the budget grows, it
-        grows to the box. And once two windows of different width have shown a column's tails, it is
-        as wide as makes the error of the mean least, that of noise and of what a window cuts off.
+        Mean squares are about the middle, in units of the squared half-width, and 1 at most.
+        ``sd``: noise that the next mean squares will have, in the same units. A window reaches at
+        least so far that its noise is far below that of sampling ``n`` records: as the budget
+        grows, it grows to the box. And once two windows of different width have shown a column's
+        tails, it is as wide as makes the error of the mean least, that of noise and of what a
+        window cuts off.
+
+        ``whole``: no row will be shortened, however far from the middle it is. Then a window ends
+        where the box does, and is half as wide for the same reach where the mean lies at its end.
         """
         known = np.maximum(self.variance, 0.0)
+        far = 1 + np.abs(self.mean)  # the far end of the box
+        near = far
+        if whole:
+            near = 1 - np.abs(self.mean)
         idle = np.sqrt(FACTOR_MODEL.idle_noise * known * np.sqrt(2 / n) / sd)
-        half_width = np.maximum(
+        reach = np.maximum(
             FACTOR_MODEL.window_upper_sd * np.sqrt(known + 2 * self.variance_sd),
             FACTOR_MODEL.window_sd * np.sqrt(known),
         )
-        half_width = np.maximum(half_width, idle)
-        far = 1 + np.abs(self.mean)  # the far end of the box
-        half_width = np.minimum(half_width, far)
-        if len(self._means) > 1:
+        reach = np.minimum(np.maximum(reach, _reach(idle, near)), far)
+        if self._tails:
             idle = FACTOR_MODEL.idle_noise * np.sqrt(known / n) / sd
-            half_width = np.minimum(np.maximum(half_width, idle), far)
-            for j, tail in enumerate(self._tails()):
-                widths = np.geomspace(half_width[j], far[j], FACTOR_MODEL.windows)
-                error2 = (sd * widths) ** 2 + tail.shortfall(widths) ** 2
-                half_width[j] = widths[np.argmin(error2)]
-        expected = np.maximum(self.variance, self.variance_sd) / half_width**2
-        return half_width, np.minimum(expected, 1.0)
+            reach = np.minimum(np.maximum(reach, _reach(idle, near)), far)
+            for j, tail in enumerate(self._tails):
+                reaches = np.geomspace(reach[j], far[j], FACTOR_MODEL.windows)
+                half_widths = np.minimum(reaches, (reaches + near[j]) / 2)
+                error2 = (sd * half_widths) ** 2 + tail.shortfall(reaches) ** 2
+                reach[j] = reaches[np.argmin(error2)]
+        half_width = np.minimum(reach, (reach + near) / 2)
+        centre = self.mean - np.sign(self.mean) * (reach - half_width)
+        square = np.maximum(self.variance, self.variance_sd) + (self.mean - centre) ** 2
+        return centre, half_width, np.minimum(square / half_width**2, 1.0)
 
     def add(
-        self, centre: Array, half_width: Array, offset: Array, moments: Array, sd: float
+        self,
+        centre: Array,
+        half_width: Array,
+        offset: Array,
+        moments: Array,
+        sd: float,
+        n: float = math.inf,
     ) -> None:
-        """Condition on noisy means of t = clip((u − centre)/half_width, ±1) and of t² − offset."""
+        """Condition on noisy means of t = clip((u − centre)/half_width, ±1) and of t² − offset.
+
+        ``n``: records, to whose sampling noise in a mean is compared.
+        """
         step, square = np.split(moments, 2)
         step = np.clip(step, -1.0, 1.0)
         self._means.append((np.clip(centre + half_width * step, -1.0, 1.0), half_width * sd))
-        self._half_widths.append(half_width)
+        self._reaches.append(self._seen_from_mean(centre, half_width))
         tau = half_width**2 * sd * np.sqrt(1 + 4 * step**2)
         self._variances.append((half_width**2 * (square + offset - step**2), tau))
         self.variance, self.variance_sd = self._combined_variance()
-        self.mean, self.mean_sd = self._best_mean()
+        self._tails = []
+        if len(self._means) > 1:
+            self.mean = self._means[-1][0]  # what distances are measured from
+            self._tails = self._fit_tails()
+            self.variance = self._variance_with_tails()
+        self.mean, self.mean_sd = self._best_mean(n)
 
-    def _best_mean(self) -> tuple[Array, Array]:
-        """That of the window with the least error: of noise, and of what it may have cut off."""
+    def _seen_from_mean(self, centre: Array, half_width: Array) -> Array:
+        """Distance from the mean within which a window cuts nothing off; ends of the box do not.
+
+        Infinite for the whole box.
+        """
+        least = FACTOR_MODEL.rounding
+        above = centre + half_width
+        below = centre - half_width
+        return np.minimum(
+            np.where(above < 1 - least, above - self.mean, np.inf),
+            np.where(below > least - 1, self.mean - below, np.inf),
+        )
+
+    def _best_mean(self, n: float) -> tuple[Array, Array]:
+        """That of the window with the least error: of noise, and of what it may have cut off.
+
+        Noise far below that of sampling costs nothing: then the window that cuts off least.
+        """
         means, noises = (np.array(rows) for rows in zip(*self._means, strict=True))
         error2 = noises**2
-        if len(means) > 1:
-            self.mean = means[-1]  # what distances are measured from
-            widths = self._widths()
-            error2 += np.stack(
-                [
-                    tail.shortfall(width) ** 2
-                    for tail, width in zip(self._tails(), widths.T, strict=True)
-                ],
-                axis=1,
-            )
-        best = error2.argmin(axis=0)[None]
+        idle2 = FACTOR_MODEL.idle_noise**2 * np.maximum(self.variance, 0.0) / n
+        widths = self._widths()
+        for j, tail in enumerate(self._tails):
+            error2[:, j] += tail.shortfall(widths[:, j]) ** 2
+        counted2 = error2 + np.maximum(idle2 - noises**2, 0.0)
+        best = counted2.argmin(axis=0)[None]
         return (
             np.take_along_axis(means, best, 0)[0],
             np.sqrt(np.take_along_axis(error2, best, 0)[0]),
@@ -107,12 +147,9 @@ class ColumnEstimates:
 
     def _widths(self) -> Array:
         """Distances from the mean within which windows cut nothing off, (windows, d)."""
-        far = 1 + np.abs(self.mean)
-        widths = np.array(self._half_widths)
-        widths[0] = far  # the first window is the box
-        return widths
+        return np.minimum(np.array(self._reaches), 1 + np.abs(self.mean))
 
-    def _tails(self) -> list[NoiseTail]:
+    def _fit_tails(self) -> list[NoiseTail]:
         """Each column as a normal core with a rare, larger part, by variances of all windows."""
         variances, noises = (np.array(rows) for rows in zip(*self._variances, strict=True))
         widths = self._widths()
@@ -132,6 +169,21 @@ class ColumnEstimates:
             for j in range(len(s2))
         ]
 
+    def _variance_with_tails(self) -> Array:
+        """What tails add to the core, and what windows saw that cut nothing off.
+
+        The variance of a normal core and a rare part is off by a fraction of itself. As noise
+        vanishes, that of the whole box is the records' own.
+        """
+        told = np.array([tail.mean_variance() for tail in self._tails])
+        precision = 1 / (CLIPPED_MOMENTS.second_moment_error * told) ** 2
+        total = precision * told
+        for (variance, noise), reach in zip(self._variances, self._reaches, strict=True):
+            weight = np.where(np.isinf(reach), 1 / noise**2, 0.0)
+            precision += weight
+            total += weight * variance
+        return np.asarray(total / precision)
+
     def _combined_variance(self) -> tuple[Array, Array]:
         """Narrow stages have less noise, but miss what lies outside.
 
@@ -150,6 +202,11 @@ class ColumnEstimates:
         """Standard deviations, none below what noise could hide."""
         least = np.maximum(self.variance_sd, FACTOR_MODEL.hidden_variance * self._variances[0][1])
         return np.sqrt(np.maximum(self.variance, least))
+
+
+def _reach(half_width: Array, near: Array) -> Array:
+    """How far a window of this half-width reaches, which ends ``near`` the mean on one side."""
+    return np.maximum(half_width, 2 * half_width - near)
 
 
 def _surely_more(difference: Array, noise2: Array, cut_off_sd: float) -> Array:

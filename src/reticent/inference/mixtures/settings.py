@@ -175,6 +175,8 @@ class FactorModelSettings:
         Noise of a mean or a mean square, relative to that of sampling, which costs nothing.
     tail_odds : float
         Factor on the odds of noise with a rare part: columns have long tails more often.
+    rounding : float
+        Distance from an end of the box that is none.
     windows : int
         Windows between which the error of the mean chooses.
     cut_off_sd : float
@@ -200,6 +202,7 @@ class FactorModelSettings:
     window_upper_sd: Tuned[float] = 1.5
     idle_noise: Tuned[float] = 0.3
     cut_off_sd: Tuned[float] = 1.6
+    rounding: Numerical[float] = 1e-9
     windows: Numerical[int] = 12
     tail_odds: Prior[float] = 4.5
     cut_off_slope: Tuned[float] = 4.0

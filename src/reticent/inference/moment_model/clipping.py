@@ -215,8 +215,14 @@ class NoiseTail:
 
     def variance(self) -> float:
         """Variance of the noise, before any clip: geometric mean of the laws'."""
-        variances = (1 - self.mass) * self.core + self.mass * self.length**2
-        return float(np.exp(self.weights @ np.log(variances)))
+        return float(np.exp(self.weights @ np.log(self._variances())))
+
+    def mean_variance(self) -> float:
+        """The same, arithmetic: a normal density's expected logarithm is largest with it."""
+        return float(self.weights @ self._variances())
+
+    def _variances(self) -> Array:
+        return np.asarray((1 - self.mass) * self.core + self.mass * self.length**2)
 
     def excess_variance(self, s2: float, r: Array) -> Array:
         """By how much the noise's variance exceeds s² if its rare part is clipped at each r."""

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.errors import BadInput
 from reticent.inference.classification.dirichlet_targets import dirichlet_posterior
 from reticent.inference.classification.probability_bands import (
+    bounded_bands,
     independent_logit_variance,
     log_odds,
     mean_above_zero,
@@ -379,7 +380,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         For the frequency of the class among many records that are like a row. They hold the model's
         uncertainty and the privacy noise; with ``privacy=False``, the uncertainty without that
         noise. Each is for one class and one row by itself. Approximate: normal errors of log-odds
-        (of probabilities, for method "labels").
+        (of probabilities between 0 and 1, for method "labels").
         """
         covariances = self._covariances
         if not privacy:
@@ -410,8 +411,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         values = phi @ self._mean
         probabilities = self._probabilities(phi)
         if self.method == "labels":
-            margin = LIMITS.band_sd * np.sqrt(_variances(phi, covariances))
-            return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
+            sd = np.sqrt(_variances(phi, covariances))
+            low, high = bounded_bands(values + 1 / len(self.classes_), sd, LIMITS.band_sd)
+            return np.minimum(low, probabilities), np.maximum(high, probabilities)
         variance = self._log_odds_variance(phi, values, covariances)
         # a factor above one makes up for what the prior drew to zero, uncertainty included
         low, high = probability_bands(

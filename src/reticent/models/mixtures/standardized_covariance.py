@@ -73,9 +73,9 @@ def fit_covariance(
         curator, noise, shares // 2, first, min(room * column_norm2, 2.0 * d), complete
     )
     scale = columns.scale()
-    longest2 = float((((1 + np.abs(columns.mean)) / scale) ** 2).sum())  # of any record
-    norm2 = min(room * record_norm2, longest2)
     clip_threshold = COVARIANCE.column_clip * max(room / COVARIANCE.most_room, 1.0) ** 0.5
+    longest = np.minimum((1 + np.abs(columns.mean)) / scale, clip_threshold)  # of any record
+    norm2 = min(room * record_norm2, float((longest**2).sum()))
     release = curator.release(
         ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), norm2, encoding, clip_threshold),
         shares_spent=shares - shares // 2,
@@ -199,12 +199,14 @@ def _fit_columns(
             spent = shares - stages + 1
         else:
             sd = math.hypot(2 * noise * norm2**0.5 / complete.number, statistic.step)
-            clip_threshold, offset = columns.next_window(complete.number, sd)
+            centre, clip_threshold, offset = columns.next_window(
+                complete.number, sd, whole=norm2 >= 2 * d
+            )
             statistic = ColumnMoments(
-                _as_tuple(columns.mean),
+                _as_tuple(centre),
                 _as_tuple(clip_threshold),
                 _as_tuple(offset),
-                norm2,
+                min(norm2, _longest2(offset)),
                 statistic.encoding,
             )
         release = curator.release(statistic, shares_spent=spent)
@@ -218,6 +220,7 @@ def _fit_columns(
             moments=release.value[:-1] / n,
             # values are truncated to the grid
             sd=math.hypot(float(release.sd[0]) / n, statistic.step / 2),
+            n=n,
         )
     return columns
 
@@ -230,6 +233,14 @@ def _first_moments(d: int, *, ball: bool, encoding: tuple[int, ...] = ()) -> Col
     if ball:
         return ColumnMoments((0.0,) * d, (1.0,) * d, (0.0,) * d, 2.0)
     return ColumnMoments((0.0,) * d, (1.0,) * d, (1.0,) * d, float(d), encoding)
+
+
+def _longest2(offset: Array) -> float:
+    """Squared length of the longest row that moments with these offsets can have.
+
+    t² + (t² − q)² for t within ±1 is largest at 0 or at 1.
+    """
+    return float(np.maximum(1 + (1 - offset) ** 2, offset**2).sum())
 
 
 def _as_tuple(values: Array) -> tuple[float, ...]:
