@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reticent.inference.linalg import as_matrix, quadratic_forms
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
+from reticent.inference.moment_model.noise_scale import NoiseScale
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.settings import POSTERIOR
 
@@ -94,6 +95,43 @@ def test_the_error_is_the_covariance_and_more_from_a_part_of_the_box():
         assert most == pytest.approx(3 * more)
         assert np.linalg.eigvalsh(more)[0] > 0
         assert np.linalg.eigvalsh(staged.error_covariance() - more)[0] > 0
+
+
+@pytest.mark.parametrize("sd", [1e-6, 10.0])
+def test_uneven_noise_is_in_the_error_of_the_mean(sd):
+    """Noise with three times the standard deviation at one end of the first input as at the other.
+
+    Covariances that are told are the mean square of errors, over fresh noise.
+    """
+    points = np.polynomial.legendre.legvander(np.linspace(-1, 1, 200), 5)
+    phi = np.tile(points, (10, 1))
+    n = len(phi)
+    variance = np.exp(2.2 * phi[:, 1])
+    level = float(np.log(variance.mean()))
+    scale = NoiseScale(np.array([0.0, 2.2]), (-2.2, 2.2), level, 1.0)
+    B = phi.T @ phi
+    rng = np.random.default_rng(0)
+    truth = np.array([0.3, -0.2, 0.1, 0.0, 0.0, 0.0])
+    errors = []
+    for _ in range(600):
+        staged = alone(100 * np.eye(6), points, n, variance.mean())
+        y = phi @ truth + np.sqrt(variance) * rng.normal(size=n)
+        cross = phi.T @ y + sd * rng.normal(size=6)
+        staged.add(cross, sd, B, np.full((6, 6), 1e-9), float(y @ y), 1e-9, 1e3, staged.mean)
+        errors.append(staged.mean - truth)
+    told = staged.with_uneven_noise(staged.covariance, scale, points, private=True)
+    found = np.mean(np.square(np.array(errors) @ points.T), axis=0)
+    at = quadratic_forms(points, told)
+    even = quadratic_forms(points, staged.covariance)
+    assert at == pytest.approx(found, rel=0.25)
+    if sd < 1:
+        assert even[0] > 1.5 * found[0]
+        assert even[-1] < found[-1] / 1.5
+        nonprivate = staged.with_uneven_noise(staged.covariance, scale, points, private=False)
+        assert quadratic_forms(points, nonprivate) == pytest.approx(found, rel=0.25)
+    even_scale = NoiseScale(np.zeros(6), (0.0, 0.0), 0.0, 0.0)
+    same = staged.with_uneven_noise(staged.covariance, even_scale, points, private=True)
+    assert same == pytest.approx(staged.covariance)
 
 
 @pytest.mark.parametrize("together", [2**16, 100])

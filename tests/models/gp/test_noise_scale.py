@@ -50,6 +50,15 @@ def test_the_noise_is_told_by_place(fitted):
     assert stated.noise_range_ == (0.5, 0.5)
 
 
+def test_bands_of_the_function_are_shorter_where_outputs_are_quiet(fitted):
+    at = np.array([[-0.7], [0.7]])
+    _, (quiet, noisy) = fitted.predict(at, return_std=True)
+    assert 1.3 * quiet < noisy
+    parts = fitted.variance_parts(at)
+    assert parts["model"][0] < parts["model"][1]
+    assert (parts["privacy"] >= 0).all()
+
+
 def test_rebuilt_from_its_releases_to_the_last_bit(fitted):
     at = np.linspace(-1, 1, 50)[:, None]
     again = GPRegressor.from_releases(fitted.releases_, **fitted.get_params(deep=False))

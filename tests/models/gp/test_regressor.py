@@ -219,10 +219,10 @@ def test_a_default_prior_whose_range_of_y_is_too_small_is_stretched():
     x, y = data(1024)
     narrow = Bounds(x=[(-4, 4)], y=(-0.2, 0.2))
     errors = [
-        np.mean([rmse(gp(bounds=b, random_state=s).fit(x, y)) for s in range(4)])
+        np.mean([rmse(gp(bounds=b, random_state=s).fit(x, y)) for s in range(8)])
         for b in (LINE, narrow)
     ]
-    assert errors[1] < 1.4 * errors[0]  # 1.27 ± .12 over 16 draws
+    assert errors[1] < 1.7 * errors[0]  # 1.27 ± .12 over 16 draws; twice as much if not stretched
 
 
 def test_noise_is_not_hidden_by_the_damping_of_many_inputs():

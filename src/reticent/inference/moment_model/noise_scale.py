@@ -222,7 +222,8 @@ def _mode(sizes: ReleasedSizes, variance: float, root: Array) -> tuple[Array, fl
         mean, scatter, slope = clipped_size(total, sizes.threshold)
         moved = summed * (2 * record_weights * slope / total)
         coefficients = solve_upper(lower, onto @ (record_weights * (2 * mean - 1)))
-        sampling = 4 * sizes.n * sizes.density * scatter
+        # a record's row is its weight times functions, and its size once more its weight
+        sampling = 4 * sizes.n * sizes.density * scatter * record_weights**2
         covariance = features.T @ (sampling[:, None] * features)
         covariance += moved @ explained_covariance @ moved.T
         covariance += np.diag(sizes.cross_variance + sizes.gram_variance @ coefficients**2)
@@ -244,6 +245,10 @@ def _mode(sizes: ReleasedSizes, variance: float, root: Array) -> tuple[Array, fl
             if z @ z + moved @ moved <= objective:
                 break
             step /= 2
+        else:  # no step helps: the mode is here, up to what so short steps can tell
+            step = np.zeros_like(step)
+            moved = latent
+            noise = noise_at(latent)
         latent = moved
         if math.sqrt(np.mean(step**2)) <= NOISE_SCALE.tolerance:
             break

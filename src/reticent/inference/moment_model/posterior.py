@@ -787,10 +787,11 @@ class StagedPosterior:
     def error_covariance(self, support: float = 1.0) -> Array:
         """Covariance (m, m) of the error of ``mean``, wider than ``covariance``, to report.
 
-        It is that of the same linear estimate where clips may have cut a rare part of the noise
-        that no release shows. If hypotheses were learned from records in a fraction ``support`` of
-        the box, the part the prior leaves open is divided by that fraction: it is more than the
-        prior says (shorter lengthscales than the hypotheses have, in a box that is too wide).
+        It is the posterior covariance, in which the error in B̂ is capped where steps are damped
+        (`max_gram_error`); and clips may have cut a rare part of the noise that no release shows.
+        If hypotheses were learned from records in a fraction ``support`` of the box, the part the
+        prior leaves open is divided by that fraction: it is more than the prior says (shorter
+        lengthscales than the hypotheses have, in a box that is too wide).
         """
         unexplained = times_root(self._unexplained(), self._root)
         more = (1 / support - 1) * (unexplained @ unexplained.T)
@@ -886,6 +887,42 @@ class StagedPosterior:
             self.tail.variance(),
             self.initial_prior[:k, :k],
         )
+
+    def with_uneven_noise(
+        self, covariance: Array, scale: NoiseScale, functions: Array, *, private: bool
+    ) -> Array:
+        """Covariance (m, m) of the error of the mean where the noise has different scales.
+
+        The mean stays as it is, an estimate that counts all records alike (White, 1980): with gain
+        G, G·(what the scales change of the sampling noise)·Gᵀ comes to its covariance.
+
+        Parameters
+        ----------
+        covariance : (m, m) array
+            That of w with noise of one scale.
+        scale : NoiseScale
+            Of the noise.
+        functions : (points, m) array
+            Functions at the points: features of records that count whole.
+        private : bool
+            Whether the covariance knows the privacy noise; otherwise all of W is sampling noise.
+        """
+        density = self.densities.mean(axis=0)
+        density = density / density.sum()
+        noise_variance = max(self.s2 - self.estimated_truncation_variance(), 0.0)
+        excess = np.expm1(scale.log_ratio(functions)) * density * self.n * noise_variance
+        if private:
+            lower = robust_cholesky(self._W, JITTER)
+            pulled = solve_lower(lower, self._gram.damped_estimate)
+            pulled = solve_upper(lower, pulled)
+        else:
+            pulled = np.eye(len(covariance)) / self.s2
+        root = robust_cholesky(covariance, JITTER)
+        moved = self.points @ pulled @ root  # (points, m)
+        values, vectors = np.linalg.eigh(moved.T @ (excess[:, None] * moved))
+        factors = 1 + np.maximum(values, -1.0)  # no more goes than was there
+        half = root @ (vectors * np.sqrt(factors))
+        return np.asarray(half @ half.T)
 
     def evidence(self, prior: Array) -> tuple[float, Array]:
         """Log evidence of another prior covariance (m, m) of w, and its gradient (m, m).

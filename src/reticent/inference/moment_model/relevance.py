@@ -84,8 +84,11 @@ def learned_relevance(
         bounds=[(-RELEVANCE.farthest, RELEVANCE.farthest)] * len(sds),
         options={"maxiter": RELEVANCE.steps},
     )
-    # rounding, of machines whose ascents differ, must not decide
-    scaled = np.round(climbed.x / RELEVANCE.grid) * RELEVANCE.grid
+    # where an ascent ends differs between machines; the mode does not, nor its rounded place
+    scaled = climbed.x
+    for _ in range(RELEVANCE.newton_steps):
+        scaled = _newton_step(model, scaled, variances, information, pull)
+    scaled = np.round(scaled / RELEVANCE.grid) * RELEVANCE.grid
     found = variances * np.exp(model.exponents @ (sds * scaled))
     fit = _fitted(found, information, pull)
     slopes = model.exponents * sds
@@ -94,6 +97,23 @@ def learned_relevance(
     gain = fit.log_evidence - without.log_evidence
     log_bayes_factor = gain - scaled @ scaled / 2 - float(np.log(eigenvalues).sum()) / 2
     return sds * scaled, RELEVANCE.log_odds + float(log_bayes_factor)
+
+
+def _newton_step(
+    model: RelevanceModel, scaled: Array, variances: Array, information: Array, pull: Array
+) -> Array:
+    """Parameters (p,), by their standard deviations, nearer to the mode; where it curves down."""
+    slopes = model.exponents * model.sds
+    found = variances * np.exp(slopes @ scaled)
+    fit = _fitted(found, information, pull)
+    values, vectors = np.linalg.eigh(
+        np.eye(len(scaled)) - slopes.T @ _curvature(fit, found) @ slopes
+    )
+    if values[0] <= RELEVANCE.grid:
+        return scaled
+    gradient = scaled - slopes.T @ fit.gradient
+    step = vectors @ ((vectors.T @ gradient) / values)
+    return np.clip(scaled - step, -RELEVANCE.farthest, RELEVANCE.farthest)
 
 
 def mixed_factor(model: RelevanceModel, parameters: Array, log_odds: float) -> Array:

@@ -204,7 +204,7 @@ class GramSettings:
 
 @dataclass(frozen=True)
 class EvidenceSearchSettings:
-    """Tuned numbers of `hyperparameters`.
+    """Numbers of `hyperparameters`.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class EvidenceSearchSettings:
 
 @dataclass(frozen=True)
 class JointSettings:
-    """Numbers of `joint_posterior`: two priors, the others numerical.
+    """Numbers of `joint_posterior`: two priors, a level of chance, and numerical ones.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class JointSettings:
 
 @dataclass(frozen=True)
 class NoiseScaleSettings:
-    """Numbers of `noise_scale`: priors of the logarithm g of the noise's variance, and numerical.
+    """Numbers of `noise_scale`: priors of the logarithm g of the noise's variance, and others.
 
     Parameters
     ----------
@@ -323,9 +323,9 @@ class NoiseScaleSettings:
     functions: Numerical[int] = 60
     tail_records: Tuned[float] = 0.01
     log_range: Numerical[tuple[float, float]] = (-30.0, 30.0)
-    iterations: Numerical[int] = 12
-    halvings: Numerical[int] = 6
-    tolerance: Numerical[float] = 0.02
+    iterations: int = JointSettings.iterations
+    halvings: int = JointSettings.halvings
+    tolerance: float = JointSettings.tolerance
 
 
 @dataclass(frozen=True)
@@ -343,6 +343,9 @@ class RelevanceSettings:
         logarithm of the factor of all effects of two, and of three inputs.
     steps : int
         Steps of L-BFGS-B.
+    newton_steps : int
+        Newton steps from where that ends: so near the mode that rounding finds the same place on
+        every machine.
     farthest : float
         Prior standard deviations that a parameter may be from zero, at most: factors stay finite.
     grid : float
@@ -354,6 +357,7 @@ class RelevanceSettings:
     roughness_sd: Prior[float] = 1.0
     log_order_sd: Prior[float] = 1.5
     steps: Numerical[int] = 30
+    newton_steps: Numerical[int] = 2
     farthest: Numerical[float] = 5.0
     grid: Numerical[float] = 0.01
 

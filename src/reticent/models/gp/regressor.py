@@ -738,9 +738,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             covariance = posterior.error_covariance(support)
             if self.kernel is not None:
                 mean = posterior.model_averaged_mean()
+        nonprivate = posterior.nonprivate_covariance()
         noise_scale = None
         if state.sizes:
             noise_scale = posterior.noise_scale(state.sizes[j], phi, mean, covariance)
+            covariance, nonprivate = (
+                posterior.with_uneven_noise(one, noise_scale, phi, private=private)
+                for one, private in ((covariance, True), (nonprivate, False))
+            )
         middle = outcome.low / 2 + outcome.high / 2
         means = outcome.bounded(middle + half_range * (phi @ mean))
         weights = posterior.densities.mean(axis=0)
@@ -755,7 +760,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             noise_std,
             mean,
             covariance,
-            posterior.nonprivate_covariance(),
+            nonprivate,
             truncation_variance / mean_square_weight,
             prior_std * half_range,
             # around a mean that is known from a part of the box, which has moved too
