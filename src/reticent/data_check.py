@@ -520,7 +520,8 @@ class _Tally:
         if found.tenth is not None and found.tenth >= _TAIL and sum(self._tenths) >= 2 * _TENTHS:
             hints.append(
                 f"{found.tenth:.0%} of the values lie in one tenth of the range: a narrower range, "
-                "or the logarithm, is learnt better"
+                "or the logarithm, is learnt better; the mean of logarithms is not that of the "
+                "values"
             )
         if found.outside and found.outside > 0.05 * max(found.cells - found.missing, 1):
             hints.append("many values lie outside the range, and count as its edge")

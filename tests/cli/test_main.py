@@ -286,7 +286,7 @@ def test_names_stay_different_on_a_terminal_that_lacks_letters(few_letters):
 @pytest.mark.parametrize(
     ("arguments", "code", "kind", "words"),
     [
-        (["inspect", "absent.reticent", "--json"], 5, "CorruptModel", "absent.reticent"),
+        (["inspect", "absent.reticent", "--json"], 5, "CorruptModel", "Check the path"),
         (["audit", "median", "--json"], 2, "BadInput", "no model 'median'"),
         (["fit", "mean", "--json"], 2, "BadInput", "DATA"),
         (["nonsense", "--json"], 2, "BadInput", "No such command 'nonsense'"),

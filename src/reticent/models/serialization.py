@@ -237,7 +237,9 @@ def _contents(path: str | Path) -> tuple[ModelFile, dict[str, NDArray[np.float64
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise CorruptModel(f"{path} cannot be read: {error.strerror}.") from None
+        raise CorruptModel(
+            f"{path} cannot be read: {error.strerror}. Check the path, and that you may read it."
+        ) from None
     first, _, body = content.partition(b"\n")
     if first.startswith(_OLD):
         raise CorruptModel(

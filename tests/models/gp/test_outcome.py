@@ -26,6 +26,7 @@ def test_a_rare_one_is_not_told_as_never():
     assert abs(mean[0] - 0.02) < 3 * std[0]
     assert std[0] < 0.02
     assert model.noise_ == pytest.approx(0.14, rel=0.2)
+    assert [type(end) for end in model.noise_range_] == [float, float]
 
 
 def test_yes_and_no_are_known_by_their_mean():
@@ -83,9 +84,12 @@ def test_bands_of_two_values_hold_both_unless_one_is_rare():
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [
-        ({"outcome": "yes"}, "outcome must be"),
+        ({"outcome": "yes"}, "or left out, not 'yes'"),
         ({"outcome": "binary", "noise": 0.1}, "leave out"),
-        ({"outcome": "count", "bounds": reticent.Bounds(x=[(-1, 1)], y=(-1, 1))}, "below 0"),
+        (
+            {"outcome": "count", "bounds": reticent.Bounds(x=[(-1, 1)], y=(-1, 1))},
+            "begin at 0 or above",
+        ),
     ],
 )
 def test_outcomes_that_cannot_be_are_refused(wrong, word):

@@ -398,11 +398,25 @@ def test_noise_that_differs_is_told_by_its_range(plane):
         (section,) = RegressionPresenter(plane).sections()
         return section.findings[-1]
 
+    def assumed():
+        return RegressionPresenter(plane).assumptions()[-1]
+
     plane.kernel_ = ManyParts()
     plane.noise_range_ = (0.3, 0.4)
     assert "place to place" not in told()
+    assert "of one size" in assumed()
     plane.noise_range_ = (0.123, 1.6)
-    assert says(told(), "by about 0.12 to 1.6", "from place to place")
+    assert says(told(), "by about 0.12 to 1.6", "from place to place", "may be wider")
+    assert "the size told for each place" in assumed()
     assert RegressionOutput(plane).noise_range == (0.123, 1.6)
     plane.noise_range_ = (0.5, 0.5)
     assert RegressionOutput(plane).noise_range is None
+
+
+def test_noise_of_amounts_is_told_to_grow_with_the_mean(plane):
+    plane.kernel_ = ManyParts()
+    plane._params["outcome"] = "positive"
+    presenter = RegressionPresenter(plane)
+    (section,) = presenter.sections()
+    assert section.findings[-1].endswith("around the function on average; it grows with the mean")
+    assert "sizes that grow with the mean" in presenter.assumptions()[-1]

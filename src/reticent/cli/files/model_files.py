@@ -28,7 +28,9 @@ def check_model_file(path: Path) -> None:
         with open(path, "rb"):
             pass
     except OSError as error:
-        raise CorruptModel(f"{path} cannot be read: {error.strerror}.") from None
+        raise CorruptModel(
+            f"{path} cannot be read: {error.strerror}. Check the path, and that you may read it."
+        ) from None
 
 
 def check_place(out: Path) -> None:

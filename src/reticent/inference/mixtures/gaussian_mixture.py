@@ -113,8 +113,10 @@ class LengthHistogram:
         there is no bias for normal z (d,); without ``d``, for z that are no longer than r.
         ``noise2``, (T,) as ``gain``: squared noise of the estimate. The bias is estimated from the
         counts, as far as these stand out from their noise; where they do not and ``hidden``, it is
-        what a law of lengths may have that is not quite the normal one's. Of equal thresholds the
-        widest is chosen: as the budget grows, no record is clipped.
+        what a law of lengths may have that is not quite the normal one's. A bias that is seen may
+        be all in one direction; one that is hidden is expected in all d alike, and its square in a
+        matrix (d, d) is a d-th. Of equal thresholds the widest is chosen: as the budget grows, no
+        record is clipped.
         """
         squares = self.edges**2
         middle = (squares + np.append(0.0, squares[:-1])) / 2
@@ -141,7 +143,8 @@ class LengthHistogram:
 
         ``weights`` (T, J): bias for each share of all records in a bin beyond the ``normal`` (J,)
         share. A priori shares are about the normal ones, and depart from them as a Dirichlet law
-        about those of a t distribution does. Shares and noise are taken for normal.
+        about those of a t distribution does: one about the normal shares would allow next to
+        nothing in far bins, where they are next to nothing. Shares and noise are taken for normal.
         """
         tailed = np.diff(f.cdf(self.edges**2 / d, d, MIXTURE_MOMENTS.length_freedom), prepend=0.0)
         prior = np.diag(tailed) - np.outer(tailed, tailed)

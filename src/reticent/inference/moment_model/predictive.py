@@ -69,13 +69,16 @@ class OutputPosterior:
 
     @property
     def noise_range(self) -> tuple[float, float] | None:
-        """Least and largest standard deviation of the noise among the records, if it is one's."""
+        """Least and largest standard deviation of the noise, if it is one's.
+
+        It is that among the middle 98 % of the records (`tail_records`), in units of y.
+        """
         if self.noise_std is None:
             return None
         if self.noise_scale is None:
-            return self.noise_std, self.noise_std
+            return float(self.noise_std), float(self.noise_std)
         low, high = self.noise_scale.range
-        return self.noise_std * low, self.noise_std * high
+        return float(self.noise_std * low), float(self.noise_std * high)
 
     def mean_at(self, phi: Array) -> Array:
         """Mean of f (points,), in the units of y and where a mean of y can lie."""

@@ -144,8 +144,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         over the records (None with ``noise_column``); one for each output if there are several.
         The default kernel is in units of the box [−1, 1] and of half the range of y.
     noise_range_
-        Least and largest standard deviation of the noise among the records: it may depend on the
-        inputs (`variance_parts`). None with ``noise_column``.
+        Least and largest standard deviation of the noise among the middle 98 % of the records: it
+        may depend on the inputs (`variance_parts`). None with ``noise_column``.
     prior_std_
         Standard deviation of the function before the fit, on average over the box.
     n_complete_, n_complete_sd_
@@ -245,7 +245,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _check_outcome(self, outcome: str) -> None:
         if not isinstance(outcome, str) or outcome not in OUTCOMES:
             raise BadInput(
-                f"outcome must be one of {', '.join(map(repr, OUTCOMES))}, or None, "
+                f"outcome must be one of {', '.join(map(repr, OUTCOMES))}, or left out, "
                 f"not {outcome!r}.",
                 parameter="outcome",
             )
@@ -258,7 +258,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         amounts = outcome in ("count", "positive")
         if amounts and isinstance(self.bounds, Bounds) and min(self.bounds.y)[0] < 0:
             raise BadInput(
-                f"Outputs that are {outcome} are not below 0, but the bounds of y are.",
+                f"Outputs that are {outcome} are not below 0, but the bounds of y are. Give bounds "
+                "of y that begin at 0 or above, or leave outcome out.",
                 parameter="outcome",
             )
 

@@ -97,7 +97,8 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     origin = view.metric(np.eye(d), np.zeros((1, d)))
     lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
     noise = _gram_noise(lengths.noise_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
-    noise[~lengths.holding()] = np.inf  # some may be at a point
+    # those who are within a threshold that half of the records exceed may all be at one point
+    noise[~lengths.holding()] = np.inf
     radius = lengths.best_clip(lengths.edges, noise**2, np.ones(len(noise)))
     return radius, lengths.noise_sd
 

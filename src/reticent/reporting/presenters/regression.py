@@ -174,13 +174,20 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
                 "function"
             ]
         told = f"{output.title} spreads by about {size} around the function"
-        if output.noise_range is not None:
-            low, high = output.noise_range
-            if high >= _DIFFERENT * low:
-                factor = _factor(output)
-                ends = f"{format_number(low * factor, 2)} to {format_number(high * factor, 2)}"
-                told += f", by about {ends}{_unit(output)} from place to place"
+        if self._noise_grows():
+            told += " on average; it grows with the mean"
+        differing = _differing_noise(output)
+        if differing is not None:
+            low, high = (format_number(end * _factor(output), 2) for end in differing)
+            told += (
+                f", by about {low} to {high}{_unit(output)} from place to place (what the budget "
+                "can tell; the true range may be wider)"
+            )
         return [told]
+
+    def _noise_grows(self) -> bool:
+        """Whether outputs were said to be such that their spread grows with their mean."""
+        return self.model._params.get("outcome") in ("count", "positive")
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A block for each output: a table of its effect along each input."""
@@ -345,7 +352,9 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         sizes = "one size"
         if self.bounds.noise_column is not None:
             sizes = "the sizes given"
-        elif any(output.noise_range is not None for output in self.outputs):
+        elif self._noise_grows():
+            sizes = "sizes that grow with the mean"
+        elif any(_differing_noise(output) is not None for output in self.outputs):
             sizes = "the size told for each place"
         return [
             "Before the fit the function followed a Gaussian process with a "
@@ -378,6 +387,16 @@ def _factor(output: RegressionOutput) -> float:
     if output.column.is_rate:
         return 100.0
     return 1.0
+
+
+def _differing_noise(output: RegressionOutput) -> tuple[float, float] | None:
+    """Least and largest standard deviation of single outputs, if they differ enough to say so."""
+    if output.noise_range is None:
+        return None
+    low, high = output.noise_range
+    if high < _DIFFERENT * low:
+        return None
+    return low, high
 
 
 def _unit(output: RegressionOutput) -> str:

@@ -17,9 +17,8 @@ __all__ = ["REAL_LAWS", "RealLaw", "cell_nuclei"]
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator
-_WIDTH = (
-    0.1  # standard deviation of the weights, as a share of the records: wiggles below are noise
-)
+# standard deviation of the weights, as a share of the records: wiggles below are noise
+_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
