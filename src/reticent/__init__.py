@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent import errors
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 _HOMES = {
     "reticent.planning.plan": ("plan",),
