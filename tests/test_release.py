@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import yaml
+from packaging.version import Version
 
 import reticent
 from tests.packaging import oldest
@@ -14,9 +15,15 @@ CITATION = yaml.safe_load((TOP / "CITATION.cff").read_text())
 
 
 def test_one_version_everywhere():
-    newest = re.search(r"^## (\S+) \((\S+)\)$", (TOP / "CHANGELOG.md").read_text(), re.MULTILINE)
+    changes = (TOP / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\S+) \((\S+)\)$", changes, re.MULTILINE)
     assert (CITATION["version"], str(CITATION["date-released"])) == newest.groups()
-    assert newest[1] == reticent.__version__
+    here = Version(reticent.__version__)
+    if "## Unreleased" in changes:
+        assert here.is_devrelease
+        assert here > Version(newest[1])
+    else:
+        assert newest[1] == reticent.__version__
 
 
 def test_every_paper_is_cited_with_its_authors():
