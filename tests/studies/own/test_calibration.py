@@ -1,6 +1,7 @@
 """The grid: its laws are what they say, every family gives trials, and faults are caught."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -329,6 +330,17 @@ def test_the_report_has_failing_cells_first_a_picture_and_claims(tmp_path):
     assert not any(claim.startswith("mixtures: no cell is biased") for claim in kept)
     assert (tmp_path / "grid.png").read_bytes()[:4] == b"\x89PNG"
     assert len(read_trials([tmp_path / "records.json"])[0]) == 4
+
+
+def test_cells_with_and_without_intervals_of_outputs_are_in_one_report(tmp_path):
+    rng = np.random.default_rng(0)
+    [first] = made_up(rng, repeats=1)
+    inside = np.array([0.95, 0.94, 0.93])
+    trials = {CELL: [first], CELL._replace(law="outputs"): [replace(first, outputs=inside)]}
+    report(tmp_path, trials, seed=1)
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert "outputs_3" in lines[0]
+    assert ",0.95,0.94,0.93," in lines[2]
 
 
 def test_cells_that_are_worse_together_do_not_keep_the_claim(tmp_path):

@@ -156,7 +156,7 @@ def _record(one: Judged) -> dict[str, Value]:
         "coverage_95_error": one.coverage_error[0.95],
         "rank_mean": one.rank_mean,
         "rank_p": one.rank_p,
-        **{f"outputs_{third}": share for third, share in enumerate(one.outputs, 1)},
+        **{f"outputs_{third}": share for third, share in enumerate(_thirds(one), 1)},
     }
     return {
         **one.cell._asdict(),
@@ -164,6 +164,13 @@ def _record(one: Judged) -> dict[str, Value]:
         **{key: value if math.isfinite(value) else "" for key, value in numbers.items()},
         "faults": one.faults,
     }
+
+
+def _thirds(one: Judged) -> Sequence[float]:
+    """Coverage of outputs in each third of the inputs; NaN where they were not looked at."""
+    if one.outputs.size:
+        return [float(share) for share in one.outputs]
+    return [math.nan] * 3
 
 
 def _number(value: float, digits: int = 2) -> str:
