@@ -47,6 +47,11 @@ def test_commands_are_taken(page):
         parse(words)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_page_waits_for_its_text(page):
+    assert not re.search(r"\b(PLACEHOLDER|TODO|TBD|FIXME)\b", page.read_text())
+
+
 def test_a_wrong_option_would_be_found():
     found = list(
         shown("```sh\npip install . && reticent fit gp a.csv \\\n    --nonsense 3  # so\n```\n")
