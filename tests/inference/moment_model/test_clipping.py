@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.inference.moment_model.clipping import (
+    LevelEvidence,
     clip_effect,
     clip_moments,
     clipped_second_moment,
@@ -123,3 +124,40 @@ def test_skewness_and_lopsidedness_are_told_by_levels_that_differ():
     # one stage tells nothing
     mean, _ = estimate_clip_bias(np.array([3.0]), np.array([1.0]), leans[:1])
     assert mean == pytest.approx([0.0, 0.0])
+
+
+def one_sided(levels, sd, middle):
+    """Evidence of levels of two stages, the first of which is the wide one."""
+    information = np.array([[1.0, -1.0], [-1.0, 1.0]]) / (2 * sd**2)
+    one = np.ones(1)
+    return LevelEvidence(middle * one, one, information, information @ levels, middle, 1e-3)
+
+
+@pytest.mark.parametrize(("middle", "rest"), [(-1.0, True), (1.0, True), (0.0, False)])
+def test_bounds_tell_the_side_of_a_rare_part_whose_core_rests_against_them(middle, rest):
+    """Clips then move the mean by all of it; with room on both sides by none that is known."""
+    r = np.array([2.0, 0.1, 0.5])
+    mass = 0.05
+    second = 1e-6 + mass * r**2
+    evidence = LevelEvidence(
+        middle * np.ones(1), np.ones(1), np.zeros((3, 3)), np.zeros(3), middle, 1e-3
+    )
+    (tail,) = fit_noise_tails(1e-4, np.zeros(3), second, 1e-3 * r**2, r, 2.0, levels=evidence)
+    mean, variance = tail.shifts(r)
+    cut = middle * mass * (2.0 - r)
+    assert mean == pytest.approx(cut, rel=0.2, abs=1e-6)
+    assert (variance[1] > 0) == rest
+    two_sided = tail.shortfall(r)[1]
+    assert (two_sided < 0.1 * mass) == rest
+
+
+def test_levels_tell_how_much_of_a_rare_part_on_a_known_side_there_is():
+    """Between the steps of the grid of its masses."""
+    r = np.array([2.0, 0.1])
+    second = np.array([0.2, 0.0005])
+    found = []
+    for lift in (0.08, 0.1, 0.12):
+        levels = one_sided(np.array([0.0, -lift]), 1e-3, -1.0)
+        (tail,) = fit_noise_tails(1e-4, np.zeros(2), second, 0.2 * r**2, r, 2.0, levels=levels)
+        found.append(tail.shifts(r)[0][1])
+    assert found == pytest.approx([-0.08, -0.1, -0.12], rel=0.05)

@@ -158,3 +158,20 @@ def test_bands_hold_the_mean_of_skewed_outputs(kernel):
         off.append((mean - 0.02 * (at - 60)).mean())
     assert np.mean(inside) > 0.85
     assert abs(np.mean(off)) < 0.07  # it was .09
+
+
+def test_rare_ones_among_zeros_are_not_told_as_none():
+    """Narrow clips see zeros alone; the bounds of y say that what they cut is above.
+
+    Before: two of these five fits told .0000, ± .0012 and ± .0003.
+    """
+    bounds = Bounds(x=[(-3, 3)], y=(0, 1))
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-3, 3, size=(5000, 1))
+        y = (rng.random(5000) < 0.02 * (1 + 0.5 * np.tanh(x[:, 0]))).astype(float)
+        model = gp(bounds=bounds, delta=2e-5, random_state=seed).fit(x, y)
+        told, sd = model.predict(np.array([[-1.0], [0.0], [1.0]]), return_std=True)
+        true = 0.02 * (1 + 0.5 * np.tanh([-1.0, 0.0, 1.0]))
+        assert np.abs(told - true).max() < 0.02
+        assert (np.abs(told - true) < 3.5 * sd).all()

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
+from scipy.stats import norm
 
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 from reticent.number_kinds import Numerical
 
 __all__ = [
     "ClipEffect",
+    "LevelEvidence",
     "NoiseTail",
     "TailPrior",
     "clip_effect",
@@ -44,6 +46,9 @@ _VARIANCE_GRID = np.geomspace(*CLIPPED_MOMENTS.variance_grid)
 _UNCLIPPED: Numerical[float] = 40.0  # standard deviations that a normal number never reaches
 _CORES = np.geomspace(*CLIPPED_MOMENTS.core_grid)
 _TAIL_MASSES = np.concatenate([[0.0], np.geomspace(*CLIPPED_MOMENTS.tail_masses)])
+_MASS_STEP = math.log(_TAIL_MASSES[2] / _TAIL_MASSES[1])
+_NEVER: Numerical[float] = 1e-300  # a weight that no law can make up for
+_LEAST_ROOM: Numerical[float] = 1e-9  # half-ranges of y
 _TAIL_ODDS = np.where(
     _TAIL_MASSES > 0,
     math.exp(CLIPPED_MOMENTS.tail_log_odds) / (len(_TAIL_MASSES) - 1),
@@ -204,14 +209,32 @@ class NoiseTail:
 
     Several laws (laws,) with their posterior weights. In each, noise is normal with variance
     ``core``, but for a fraction ``mass`` of the records, whose residuals have the size ``length``.
-
     All in half-ranges of y.
+
+    ``side`` (laws,) is the share of these residuals that the bounds of y put above the function,
+    less that below; zero where they may be on either side. What such a rare part moves the mean
+    by is ``scale`` (laws,) times what a law says, with variance ``scale_variance``: laws are on a
+    coarse grid.
     """
 
     core: Array
     mass: Array
     length: Array
     weights: Array
+    side: Array | float = 0.0
+    scale: Array | float = 1.0
+    scale_variance: Array | float = 0.0
+
+    def shifts(self, r: Array) -> tuple[Array, Array]:
+        """What clips at each r move the mean by, for rare parts on a known side.
+
+        Mean and variance over laws; (thresholds,) arrays.
+        """
+        shifts = _side_shifts(self.side * self.mass, self.length, r)
+        within = (self.weights * self.scale_variance) @ shifts**2
+        shifts = shifts * np.reshape(self.scale, (-1, 1))
+        mean = self.weights @ shifts
+        return mean, self.weights @ (shifts - mean) ** 2 + within
 
     def variance(self) -> float:
         """Variance of the noise, before any clip: geometric mean of the laws'."""
@@ -225,9 +248,89 @@ class NoiseTail:
         return np.asarray((self.weights * (self.mass > 0)) @ excess)
 
     def shortfall(self, r: Array) -> Array:
-        """Root mean square of E(|e| − r)₊ of the rare part: most that clips move the mean by."""
-        cut = self.mass[:, None] * np.maximum(self.length[:, None] - r, 0.0)
+        """Root mean square of E(|e| − r)₊ of the rare part: most that clips move the mean by.
+
+        As far as it may be on either side.
+        """
+        mass = self.mass * (1 - np.abs(self.side))
+        cut = mass[:, None] * np.maximum(self.length[:, None] - r, 0.0)
         return np.asarray(np.sqrt(self.weights @ cut**2))
+
+
+def _side_shifts(excess: Array, length: Array, r: Array) -> Array:
+    """What clips at each r move the mean by if rare parts are on one side; (..., thresholds).
+
+    ``excess`` (...,): mass of the rare part above, less that below; ``length`` (...,).
+    """
+    return -excess[..., None] * np.maximum(length[..., None] - r, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelEvidence:
+    """What levels of stages and the bounds of y say of the side of rare parts.
+
+    Attributes
+    ----------
+    function, density : (points,) arrays
+        The function, in half-ranges of y, and the share of records there.
+    information, evidence : (stages, stages) and (stages,) arrays
+        A shift of each stage's level has the log-likelihood shift·evidence −
+        shiftᵀ·information·shift/2.
+    middle, middle_sd : float
+        Where most outputs lie, on average over the records, and its standard deviation.
+    """
+
+    function: Array
+    density: Array
+    information: Array
+    evidence: Array
+    middle: float
+    middle_sd: float
+
+    def side(self, lengths: Array) -> Array:
+        """Share of residuals of up to each length that are above, less that below; (lengths,).
+
+        Where the range of y has room for only some of them on one side, so many fewer are there.
+
+        >>> one = np.ones(1)
+        >>> levels = LevelEvidence(-0.8 * one, one, np.eye(1), one, -0.8, 0.1)
+        >>> levels.side(np.array([0.1, 0.6, 1.8])).round(3).tolist()
+        [0.0, 0.5, 0.8]
+        """
+        room = np.maximum(1 + np.outer([-1.0, 1.0], self.function), _LEAST_ROOM)
+        above, below = np.minimum(room[:, None] / lengths[:, None], 1.0)
+        return np.asarray(((above - below) / (above + below)) @ self.density)
+
+    def scales(self, side: Array, lengths: Array, r: Array) -> tuple[Array, Array, Array]:
+        """Factors on the shifts that clips at r (stages,) make by laws with a known side.
+
+        Masses and lengths within a cell of their grids. Mean, variance and log-likelihood of the
+        levels; (masses, lengths) arrays.
+        """
+        masses = _TAIL_MASSES[:, None]
+        shifts = _side_shifts(masses * side, lengths[None], r)
+        cells = _MASS_STEP**2 + math.log(lengths[1] / lengths[0]) ** 2
+        precision = 12 / cells
+        information = precision + np.einsum(
+            "mls,st,mlt->ml", shifts, self.information, shifts, optimize=True
+        )
+        scale = (shifts @ self.evidence + precision) / information
+        fit = (scale**2 * information - precision - np.log(information / precision)) / 2
+        return scale, 1 / information, fit
+
+    def room(self, core: Array, side: Array, lengths: Array) -> tuple[Array, Array]:
+        """Log weights of a core with room on both sides, and of one at an end of the range.
+
+        (cores, 1, 1) and (cores, masses, lengths) arrays. The core is symmetric about the middle:
+        its standard deviation is at most the distance to the nearer end. With room, the middle was
+        anywhere in the range a priori; at an end, the rare part alone lifts the mean from there:
+        by anything a priori.
+        """
+        room = ((1 - abs(self.middle) - np.sqrt(core)) / self.middle_sd)[:, None, None]
+        lift = _TAIL_MASSES[:, None] * np.abs(side) * lengths
+        many = len(_TAIL_MASSES) - 1
+        at_end = np.log(np.maximum(lift / 2 * _MASS_STEP * many, _NEVER)) + norm.logpdf(room)
+        return norm.logcdf(room) - math.log(2), at_end - math.log(self.middle_sd)
 
 
 @dataclass(frozen=True)
@@ -235,11 +338,13 @@ class TailPrior:
     """What is believed of a `NoiseTail` beforehand.
 
     ``doubt``: factor on the odds that there is a rare part; ``log_variance``: mean and standard
-    deviation of the logarithm of the noise's variance, if not near s².
+    deviation of the logarithm of the noise's variance, if not near s²; ``near_s2``: whether it is
+    nevertheless near s² where the rare part may be on either side.
     """
 
     doubt: float = 1.0
     log_variance: tuple[float, float] | None = None
+    near_s2: bool = False
 
 
 def fit_noise_tails(
@@ -250,6 +355,7 @@ def fit_noise_tails(
     r: Array,
     longest: float,
     priors: Sequence[TailPrior] = (TailPrior(),),
+    levels: LevelEvidence | None = None,
 ) -> list[NoiseTail]:
     """Posterior of the noise's core and rare part, with each prior.
 
@@ -261,10 +367,10 @@ def fit_noise_tails(
     core = s2 * _CORES
     shortest = min(CLIPPED_MOMENTS.shortest_tail * math.sqrt(s2), longest / 2)
     lengths = np.geomspace(shortest, longest, CLIPPED_MOMENTS.tail_lengths)
-    normal = clipped_second_moment(explained + core[:, None], r)
     tail = np.minimum(lengths[:, None], r) ** 2
     mass = _TAIL_MASSES[:, None, None]
-    expected = (1 - mass) * normal[:, None, None] + mass * tail
+    normal = clipped_second_moment(explained + core[:, None], r)[:, None, None]
+    expected = (1 - mass) * normal + mass * tail
     misfit = second - expected
     misfit *= misfit
     expected *= CLIPPED_MOMENTS.second_moment_error
@@ -272,23 +378,40 @@ def fit_noise_tails(
     expected += sd**2
     misfit /= expected
     log_likelihood = misfit.sum(axis=-1) / -2
+    # laws whose rare part may be on either side, and laws where bounds tell it; (sides, masses, …)
+    fits = log_likelihood[None]
+    side = scale = scale_variance = np.zeros((1, 1, 1, 1))
+    if levels is not None:
+        known = levels.side(lengths)
+        scales, variances, level_fits = levels.scales(known, lengths, r)
+        with_room, at_end = levels.room(core, known, lengths)
+        fits = np.stack([log_likelihood + with_room, log_likelihood + at_end + level_fits])
+        side = np.stack([0 * known, known])[:, None, None]
+        scale = np.stack([0 * scales, scales])[:, None]
+        scale_variance = np.stack([0 * scales, variances])[:, None]
     variances = (1 - mass[..., 0]) * core[:, None, None] + mass[..., 0] * lengths**2
     log_ratios = np.log(variances / s2)
-    cores, masses, sizes = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)
+    near_s2 = np.log1p(log_ratios**2)
+    laws = np.broadcast_arrays(
+        core[:, None, None], mass[..., 0], lengths, side, scale, scale_variance, fits
+    )[:-1]
     tails = []
     for prior in priors:
         odds = np.where(_TAIL_MASSES > 0, prior.doubt, 1.0) * _TAIL_ODDS
-        log_weights = log_likelihood + np.log(odds)[:, None]
-        if prior.log_variance is None:
-            log_weights -= np.log1p(log_ratios**2)
-        else:
+        log_weights = fits + np.log(odds)[:, None]
+        anywhere = near_s2
+        if prior.log_variance is not None:
             middle, spread = prior.log_variance
-            log_weights -= ((log_ratios + (math.log(s2) - middle)) / spread) ** 2 / 2
-        log_weights[:-1, _TAIL_MASSES == 0] = -np.inf  # noise that is all core has the variance s²
+            anywhere = ((log_ratios + (math.log(s2) - middle)) / spread) ** 2 / 2
+        log_weights[0] -= near_s2 if prior.near_s2 else anywhere
+        log_weights[1:] -= anywhere
+        # noise that is all core has the variance s²
+        log_weights[:, :-1, _TAIL_MASSES == 0] = -np.inf
         weights = np.exp(log_weights - log_weights.max())
         kept = weights > CLIPPED_MOMENTS.negligible_weight
+        cores, masses, sizes, *sides = (values[kept] for values in laws)
         shares = weights[kept] / weights.sum()
-        tails.append(NoiseTail(cores[kept], masses[kept], sizes[kept], shares))
+        tails.append(NoiseTail(cores, masses, sizes, shares, *sides))
     return tails
 
 

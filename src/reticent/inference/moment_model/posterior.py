@@ -54,6 +54,7 @@ from reticent.inference.linalg import (
 )
 from reticent.inference.moment_model.clipped_noise import ClippedNoise
 from reticent.inference.moment_model.clipping import (
+    LevelEvidence,
     NoiseTail,
     TailPrior,
     clip_effect,
@@ -237,6 +238,11 @@ class StagedPosterior:
         # factor on the odds that noise is not normal
         self._doubt = 1.0 if self.learn_noise else POSTERIOR.doubt_of_normal_noise
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
+        self._merged = False  # whether stages have been merged
+        # by how much merged clips see less than the mean, where a rare part is on one side; and
+        # what is not known of that in the posterior's variance
+        self._level_shift = 0.0
+        self._shift_variance = 0.0
         self._fit_tails()
         # standard deviations of the noise in A and q/n, by r and r²
         self.noise_per_threshold = 0.0
@@ -431,6 +437,7 @@ class StagedPosterior:
             omega /= omega.sum()
             centre = omega @ centres
             bias = omega @ biases
+            self._level_shift = float(bias[2])
             self._observed = omega @ observed + B @ centre - (bias @ bias_mean) * along
             difference = self.mean - centre
             second = self.covariance + np.outer(difference, difference)
@@ -454,8 +461,15 @@ class StagedPosterior:
             if change <= POSTERIOR.tolerance * math.sqrt(np.trace(self.covariance)):
                 break
         # a rare part that releases do not show, but leave room for, all on one side
-        unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
-        self._unseen_bias = unseen**2
+        self._merged = True
+        possible = omega @ self._clip_biases(self.possible_tail)
+        unseen = possible - bias
+        wider = max(possible[3] ** 2 - bias[3] ** 2, 0.0)
+        self._unseen_bias = unseen[1] ** 2 + unseen[2] ** 2 + wider
+        self._shift_variance = 0.0
+        if bias[3]:
+            shift = self._shift_covariance(bias[3] ** 2)
+            self._shift_variance = max(float((shift * self._gram.estimate).sum()) / self.n, 0.0)
 
     def _shift_covariance(self, mean_square: float) -> Array:
         """Covariance (m, m) of the error of ``mean`` by a shift of all that stages see.
@@ -585,7 +599,9 @@ class StagedPosterior:
             means, variances, evidence = self._fits(compared)
         else:
             means, variances, evidence = self._present_fit()
-        difference = means[:, None] - np.array([stage.centre for stage in self.stages])
+        centres = np.array([stage.centre for stage in self.stages])
+        difference = self._middle(means)[:, None] - centres
+        variances = np.maximum(variances - n * self._shift_variance, 0.0)
         explained = (
             variances[:, None] + np.maximum(((difference @ B) * difference).sum(axis=2), 0.0)
         ) / n
@@ -630,19 +646,62 @@ class StagedPosterior:
         )
 
     def _clip_biases(self, tail: NoiseTail) -> Array:
-        """Bias of A/g along the function 1, in units of B̂, of each stage (stages, 2).
+        """Bias of A/g along the function 1, in units of B̂, of each stage (stages, 4).
 
-        Per unit of the skewness of the noise's core, and of the lopsidedness of its rare part.
+        Per unit of the skewness of the noise's core, and of the lopsidedness of its rare part where
+        bounds leave its side open; what it is by the side that they leave, and the standard
+        deviation of that.
         """
         r, gain, skew_bias = np.array(
             [(stage.clip_threshold, stage.gain, stage.skew_bias) for stage in self.stages]
         ).T
-        return np.column_stack([self.s2**1.5 * skew_bias, -tail.shortfall(r) / gain])
+        shift, variance = tail.shifts(r)
+        return np.column_stack(
+            [self.s2**1.5 * skew_bias, -tail.shortfall(r) / gain, shift, np.sqrt(variance)]
+        )
 
     def _clip_bias(self, tail: NoiseTail, doubt: float) -> tuple[Array, Array]:
-        """Skewness and lopsidedness of the noise: mean (2,) and covariance (2, 2)."""
+        """Factors on the biases of clips: mean (4,) and covariance (4, 4)."""
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
-        return estimate_clip_bias(*self._output_sums(), along * self._clip_biases(tail), doubt)
+        biases = along * self._clip_biases(tail)
+        sums, variances = self._output_sums()
+        two, two_covariance = estimate_clip_bias(
+            sums - biases[:, 2], variances, biases[:, :2], doubt
+        )
+        mean = np.append(two, [1.0, 0.0])
+        covariance = np.diag([0.0, 0.0, 0.0, 1.0])
+        covariance[:2, :2] = two_covariance
+        return mean, covariance
+
+    def _level_evidence(self) -> LevelEvidence:
+        """What the levels of the stages say of the side of rare parts."""
+        u = self._weights_of_one
+        B = self._gram.estimate
+        along = float(u @ self._gram.damped_estimate @ u)
+        sums, variances = self._output_sums()
+        off = along * self._clip_biases(self.tail)[:, :2]
+        covariance = np.diag(variances) + (off * prior_bias_variances(self._doubt)) @ off.T
+        precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        of_level = precision.sum(axis=1)
+        precision -= np.outer(of_level, of_level) / of_level.sum()
+        # features of weighted records are their products with weights: so is what is one everywhere
+        one = np.maximum(self.points @ u, SMALL_JITTER)
+        density = self._gram.densities.mean(axis=0)
+        return LevelEvidence(
+            (self.points @ self.mean) / one,
+            np.asarray(density / density.sum(), dtype=np.float64),
+            along**2 * precision,
+            along * (precision @ sums),
+            float(u @ B @ self._middle(self.mean)) / float(u @ B @ u),
+            1 / (math.sqrt(of_level.sum()) * along),
+        )
+
+    def _middle(self, weights: Array) -> Array:
+        """Weights (..., m) of the middle of most outputs, given those of the mean.
+
+        Narrow clips see that middle; the mean lies beside it if a rare part is on one side.
+        """
+        return np.asarray(weights + self._level_shift * self._weights_of_one)
 
     def _tail_variances(self) -> Array:
         """What the rare part of the noise adds to the variance of A/g, in units of B̂; (stages,)."""
@@ -661,12 +720,19 @@ class StagedPosterior:
         priors = [TailPrior(self._doubt)]
         if self.learn_noise:
             log_variance = math.log(self.noise_variance), POSTERIOR.log_noise_sd
-            priors.append(TailPrior(log_variance=log_variance))
+            priors = [
+                TailPrior(self._doubt, log_variance, near_s2=True),
+                TailPrior(log_variance=log_variance),
+            ]
         explained, second, sd, clip_thresholds = np.zeros((4, 0))
+        levels = None
+        if self.learn_noise and self._merged:
+            levels = self._level_evidence()
         if self.stages:
-            difference = np.array([stage.centre for stage in self.stages]) - self.mean
+            centres = np.array([stage.centre for stage in self.stages])
+            difference = centres - self._middle(self.mean)
             explained = (
-                self.posterior_variance()
+                max(self.posterior_variance() - self._shift_variance, 0.0)
                 + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
                 / self.n
             )
@@ -674,7 +740,7 @@ class StagedPosterior:
                 [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
             ).T
         tails = fit_noise_tails(
-            self.s2, explained, second, sd, clip_thresholds, self.longest_residual(), priors
+            self.s2, explained, second, sd, clip_thresholds, self.longest_residual(), priors, levels
         )
         self.tail = tails[0]
         self.possible_tail = tails[-1]
@@ -703,13 +769,16 @@ class StagedPosterior:
         S = np.diag(self.prior)
         clip = clip_effect(variance, thresholds)
         gain = clip.gain
+        shift, shift_variance = self.tail.shifts(thresholds)
         biases = np.column_stack(
             [
                 self.s2**1.5 * clip.skew_bias,
                 -self.tail.shortfall(thresholds) / gain,
+                shift,
+                np.sqrt(shift_variance),
             ]
         )
-        moments = np.array(prior_bias_variances(POSTERIOR.doubt_of_normal_noise))
+        moments = np.array([*prior_bias_variances(POSTERIOR.doubt_of_normal_noise), 1.0, 1.0])
         if self.stages:
             mean, covariance = self._clip_bias(self.tail, POSTERIOR.doubt_of_normal_noise)
             moments = mean**2 + covariance.diagonal()
@@ -839,7 +908,11 @@ class StagedPosterior:
             np.array([stage.centre for stage in self.stages]),
         )
         biases = self._clip_biases(self.tail)
-        unseen = (self._clip_biases(self.possible_tail) - biases)[:, 1]
+        possible = self._clip_biases(self.possible_tail)
+        unseen = np.sqrt(
+            np.square(possible - biases)[:, 1:3].sum(axis=1)
+            + np.maximum(possible[:, 3] ** 2 - biases[:, 3] ** 2, 0.0)
+        )
         bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
         bias = ClipBias(
             biases, bias_mean, bias_covariance, unseen, self._weights_of_one, POSTERIOR.local_bias
