@@ -138,10 +138,19 @@ def _outliers(n: int, rng: Generator) -> Array:
     return _SIGMA * (rng.normal(size=n) + far)
 
 
+def _growing(x: Array) -> Array:
+    """A scale ten times as large at one end of the box as at the other; root mean square: one."""
+    return (0.1 + 0.9 * (x + HALF) / (2 * HALF)) / 0.608
+
+
 def _uneven(f: Array, x: Array, rng: Generator) -> Array:
-    """Normal noise, ten times as large at one end of the box as at the other."""
-    sd = _SIGMA * (0.1 + 0.9 * (x + HALF) / (2 * HALF)) / 0.608  # root mean square: σ
-    return f + sd * rng.normal(size=len(f))
+    """Normal noise that grows along the box."""
+    return f + _growing(x) * _SIGMA * rng.normal(size=len(f))
+
+
+def _uneven_lognormal(f: Array, x: Array, rng: Generator) -> Array:
+    """Lognormal noise that grows along the box, as costs do with age."""
+    return f + _growing(x) * _lognormal(len(f), rng)
 
 
 def _chance(rate: float) -> Outputs:
@@ -168,6 +177,7 @@ OUTPUTS = {
     "two-point": _added(_two_points, (-5.0, 5.0)),
     "outliers 10 %": _added(_outliers, (-6.0, 6.0)),
     "heteroscedastic": Outputs(_itself, _uneven, (-5.0, 5.0)),
+    "growing lognormal": Outputs(_itself, _uneven_lognormal, (-5.0, 25.0)),
     "0/1, .3": _chance(0.3),
     "0/1, .05": _chance(0.05),
     "0/1, .02": _chance(0.02),
