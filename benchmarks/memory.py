@@ -87,7 +87,7 @@ def warm_up() -> None:
 
 def main() -> None:
     if "--quick" in sys.argv:
-        limit = 2**25
+        limit = 3 * 2**24  # two threads hold some 30 MiB of blocks, whatever the file has
     else:
         limit = 2**26
     rng = np.random.default_rng(1)
