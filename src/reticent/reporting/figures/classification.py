@@ -21,6 +21,7 @@ from reticent.reporting.figures.style import (
     Figure,
     PercentFormatter,
     crossed,
+    legend_above,
     shaded,
     sheet,
     styled,
@@ -249,11 +250,10 @@ def _draw_lines(
         labels = labels[::-1]
     handles = [*handles, *levels[0]]
     labels = [*labels, *levels[1]]
-    most = 2
+    columns = 2
     if width > 5:
-        most = 4
-    columns = min(len(labels), most)
-    figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.8)
+        columns = 4
+    legend_above(figure, handles, labels, columns, handlelength=1.8)
 
 
 def _draw_one(axes: Axes, line: ClassProbabilities, reference: int, name: str) -> None:

@@ -22,6 +22,7 @@ from reticent.reporting.figures.style import (
     Patch,
     PercentFormatter,
     crossed,
+    legend_above,
     shaded,
     sheet,
     styled,
@@ -292,8 +293,7 @@ def _legend(
         labels = [*labels, "a guess, all together"]
     handles = [*handles, *levels[0]]
     labels = [*labels, *levels[1]]
+    columns = 2
     if width > 5:
-        columns = min(len(labels), 5)
-    else:
-        columns = 2
-    figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.4)
+        columns = 5
+    legend_above(figure, handles, labels, columns, handlelength=1.4)

@@ -52,6 +52,7 @@ __all__ = [
     "check_fitted",
     "crossed",
     "draw_cells",
+    "legend_above",
     "on_ranges",
     "quiet",
     "raw_svg",
@@ -224,6 +225,19 @@ def draw_cells(axes: Axes, values: NDArray[np.float64], *, written: bool = False
             axes.text(j, i, f"{value:z.2f}".replace("-", "−"), ha="center", va="center", color=ink)
     axes.set(xlim=(-0.5, len(values[0]) - 0.5), ylim=(len(values) - 0.5, -0.5))
     bare(axes)
+
+
+def legend_above(
+    figure: Figure, handles: Sequence[Any], labels: Sequence[str], columns: int, handlelength: float
+) -> None:
+    """Put a legend above the panels, in as many columns as the figure is wide, and no more."""
+    for count in range(min(len(labels), columns), 0, -1):
+        legend = figure.legend(
+            handles, labels, loc="outside upper left", ncols=count, handlelength=handlelength
+        )
+        if count == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def quiet(axes: Axes) -> None:
