@@ -6,6 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.inference.linalg import (
+    cholesky,
+    inverse_diagonal,
+    inverse_from_cholesky,
     posterior_covariance,
     quadratic_forms,
     robust_cholesky,
@@ -53,6 +56,18 @@ def test_triangular_systems(order, shape):
     b = np.random.default_rng(3).normal(size=shape)
     assert solve_lower(lower, b) == pytest.approx(np.linalg.inv(lower) @ b)
     assert solve_upper(lower, b) == pytest.approx(np.linalg.inv(lower).T @ b)
+
+
+@pytest.mark.parametrize("m", [1, 2, 40])
+def test_an_inverse_from_its_factor_and_its_diagonal_alone(m):
+    A = random_square(6, m)
+    matrix = A @ A.T + np.eye(m)
+    lower = cholesky(matrix)
+    before = lower.copy()
+    inverse = np.linalg.inv(matrix)
+    assert inverse_from_cholesky(lower) == pytest.approx(np.tril(inverse))
+    assert inverse_diagonal(lower) == pytest.approx(np.diag(inverse))
+    assert (lower == before).all(), "the factor stays as it is"
 
 
 def test_quadratic_forms_one_by_one():

@@ -17,6 +17,7 @@ from scipy.special import expit
 from reticent.inference.linalg import (
     SMALL_JITTER,
     cholesky,
+    inverse_diagonal,
     inverse_from_cholesky,
     solve_lower,
     solve_upper,
@@ -48,8 +49,8 @@ class RelevanceModel:
 class _Fit:
     log_evidence: float
     gradient: Array  # by the logarithms of the variances, (m,)
-    mean: Array  # of the weights, (m,)
-    inverse: Array  # lower triangle (m, m) of their covariance, by the roots of the variances
+    mean: Array  # of the weights by the roots of their variances, (m,)
+    lower: Array  # Cholesky factor (m, m) of the precision of the same
 
 
 def learned_relevance(
@@ -92,7 +93,7 @@ def learned_relevance(
     found = variances * np.exp(model.exponents @ (sds * scaled))
     fit = _fitted(found, information, pull)
     slopes = model.exponents * sds
-    curvature = np.eye(len(sds)) - slopes.T @ _curvature(fit, found) @ slopes
+    curvature = np.eye(len(sds)) - slopes.T @ _curvature(fit) @ slopes
     eigenvalues = np.maximum(np.linalg.eigvalsh(curvature), 1.0)
     gain = fit.log_evidence - without.log_evidence
     log_bayes_factor = gain - scaled @ scaled / 2 - float(np.log(eigenvalues).sum()) / 2
@@ -106,9 +107,7 @@ def _newton_step(
     slopes = model.exponents * model.sds
     found = variances * np.exp(slopes @ scaled)
     fit = _fitted(found, information, pull)
-    values, vectors = np.linalg.eigh(
-        np.eye(len(scaled)) - slopes.T @ _curvature(fit, found) @ slopes
-    )
+    values, vectors = np.linalg.eigh(np.eye(len(scaled)) - slopes.T @ _curvature(fit) @ slopes)
     if values[0] <= RELEVANCE.grid:
         return scaled
     gradient = scaled - slopes.T @ fit.gradient
@@ -130,16 +129,15 @@ def _fitted(variances: Array, information: Array, pull: Array) -> _Fit:
     lower = cholesky(precision, overwrite=True)
     half = solve_lower(lower, root * pull)
     whitened = solve_upper(lower, half)
-    inverse = inverse_from_cholesky(lower)
-    gradient = (np.diag(inverse) - 1 + whitened**2) / 2
+    gradient = (inverse_diagonal(lower) - 1 + whitened**2) / 2
     log_evidence = float(half @ half / 2 - np.log(np.diag(lower)).sum())
-    return _Fit(log_evidence, gradient, root * whitened, inverse)
+    return _Fit(log_evidence, gradient, whitened, lower)
 
 
-def _curvature(fit: _Fit, variances: Array) -> Array:
+def _curvature(fit: _Fit) -> Array:
     """Second derivatives (m, m) of the log evidence by the logarithms of the variances."""
-    whitened = fit.mean / np.sqrt(variances)
-    covariance = fit.inverse + np.tril(fit.inverse, -1).T
-    curvature = covariance**2 / 2 + np.outer(whitened, whitened) * covariance
-    curvature.ravel()[:: len(whitened) + 1] -= (np.diag(covariance) + whitened**2) / 2
+    inverse = inverse_from_cholesky(fit.lower)
+    covariance = inverse + np.tril(inverse, -1).T
+    curvature = covariance**2 / 2 + np.outer(fit.mean, fit.mean) * covariance
+    curvature.ravel()[:: len(covariance) + 1] -= (np.diag(covariance) + fit.mean**2) / 2
     return curvature
