@@ -404,6 +404,15 @@ def test_the_edges_of_the_box_are_not_much_less_certain():
     assert std[[0, 3]].max() < 6 * std[[1, 2]].max()
 
 
+def test_noise_makes_no_gaps_among_evenly_spread_records():
+    """Few records at a small budget: densities that agree with the releases differ by noise."""
+    weights = [
+        np.mean(model._extrapolation_weight(model._unit(AT)))
+        for model in (gp(random_state=seed).fit(*data(500, seed)) for seed in range(3))
+    ]
+    assert np.mean(weights) < 0.15
+
+
 @pytest.mark.parametrize("wider", [10, 1000, 1e5])
 def test_units_and_wide_bounds_of_y_do_not_spoil_the_bands(wider):
     covered = []

@@ -237,8 +237,9 @@ def extrapolation_weight(
 
     Where nearly nobody is, warps compress the inputs, so that a function looks smoother than it may
     be; and a prior that was learned elsewhere need not hold. What counts is the density of records
-    nearby, in the box as it was given, relative to a uniform one. The input where it is lowest
-    decides, and of several densities of an input the lowest.
+    nearby, in the box as it was given, relative to a uniform one; the input where it is lowest
+    decides. Of several densities that agree with the releases each is as likely as the others: the
+    weight is the mean of theirs, so that the variance is that of their mixture.
 
     Parameters
     ----------
@@ -253,25 +254,34 @@ def extrapolation_weight(
     least_share : float
         Of `level_threshold`.
     """
-    width, sparse = threshold
-    weight = np.zeros(len(u))
-    edges = np.linspace(-1, 1, DENSITY_BINS + 1)
-    middles = (edges[1:] + edges[:-1]) / 2
-    kernel = np.exp(-(((edges[:, None] - middles) / width) ** 2))
+    weights = np.zeros((1, len(u)))
     counts = levels or (0,) * len(densities)
     for density, column, count in zip(densities, u.T, counts, strict=True):
         if count:
-            share = np.atleast_2d(density).min(axis=0)[level_of(column, count)]
-            # a level is rare if half of an even share would be more
-            rare = min(least_share, 0.5 / count)
-            along = np.clip(1 - share / max(rare, 1e-300), 0.0, 1.0)
-            np.maximum(weight, along, out=weight)
-            continue
-        nearby = (np.atleast_2d(density) @ kernel.T).min(axis=0)
-        ratio = DENSITY_BINS * nearby / kernel.sum(axis=1)
-        along = np.interp(column, edges, np.clip(1 - ratio / sparse, 0.0, 1.0))
-        np.maximum(weight, along, out=weight)
-    return weight
+            along = _sparse_levels(density, column, count, least_share)
+        else:
+            along = _sparse_places(density, column, threshold)
+        weights = np.maximum(weights, along)
+    return np.asarray(weights.mean(axis=0))
+
+
+def _sparse_levels(density: Array, column: Array, count: int, least_share: float) -> Array:
+    """Extrapolation weights (densities, points) at levels, by each density."""
+    share = np.atleast_2d(density)[:, level_of(column, count)]
+    # a level is rare if half of an even share would be more
+    rare = min(least_share, 0.5 / count)
+    return np.asarray(np.clip(1 - share / max(rare, 1e-300), 0.0, 1.0))
+
+
+def _sparse_places(density: Array, column: Array, threshold: tuple[float, float]) -> Array:
+    """Extrapolation weights (densities, points) along a line, by each density."""
+    width, sparse = threshold
+    edges = np.linspace(-1, 1, DENSITY_BINS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    kernel = np.exp(-(((edges[:, None] - middles) / width) ** 2))
+    ratios = DENSITY_BINS * (np.atleast_2d(density) @ kernel.T) / kernel.sum(axis=1)
+    weights = np.clip(1 - ratios / sparse, 0.0, 1.0)
+    return np.stack([np.interp(column, edges, one) for one in weights])
 
 
 def dense_interval(densities: Array) -> tuple[float, float] | None:
@@ -280,8 +290,8 @@ def dense_interval(densities: Array) -> tuple[float, float] | None:
     ``densities``: (densities, 128), all of which must agree.
     """
     edges = np.linspace(-1, 1, DENSITY_BINS + 1)
-    weight = extrapolation_weight([densities], edges[:, None], _SETTINGS.one_input_threshold)
-    dense = np.nonzero(weight < 0.5)[0]
+    weights = _sparse_places(densities, edges, _SETTINGS.one_input_threshold)
+    dense = np.nonzero(weights.max(axis=0) < 0.5)[0]
     if not len(dense):
         return None
     margin = 2 + int(_SETTINGS.dense_margin * (dense[-1] - dense[0]))
