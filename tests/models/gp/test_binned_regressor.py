@@ -562,3 +562,13 @@ def test_the_default_knows_that_records_in_few_bins_tell_little():
     assert len(model.bins_) < 16
     z = (mean - np.sin(2 * at[:, 0])) / std
     assert np.sqrt(np.mean(z**2)) < 2  # 3 if lengths began at a tenth of the box
+
+
+def test_records_in_one_bin_of_a_narrow_box_far_from_zero_are_fitted():
+    """Prior lengths go by how wide records stand: that must not be rounded to nothing."""
+    rng = np.random.default_rng(0)
+    x = 3e7 + 0.01 * rng.random((2_000, 1))
+    bounds = reticent.Bounds(x=[(3e7, 3e7 + 1)], y=(-1, 1))
+    model = reticent.BinnedGPRegressor(bounds=bounds, epsilon=1, delta=1e-6, random_state=0)
+    mean, std = model.fit(x, np.full(2_000, 0.5)).predict(x[:1], return_std=True)
+    assert abs(mean[0] - 0.5) < 2 * std[0] < 1
