@@ -276,3 +276,12 @@ def test_records_in_a_part_of_the_box_occupy_that_part():
     middle = np.where(np.abs(regions.centres[:, 0]) < 2, 1e3, 5.0)  # the others may be noise
     assert occupied_part(regions, middle, noise, half) == pytest.approx([0.2])
     assert occupied_part(regions, np.full(20, 5.0), noise, half).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("middle", [0.0, 1e8, -1e9])
+def test_how_wide_records_stand_does_not_depend_on_where_the_box_is(middle):
+    edges = middle + np.linspace(-1.0, 1.0, 21)
+    regions = Regions(Boxes(edges[:-1, None], edges[1:, None]), np.arange(20), 20)
+    first = np.where(np.arange(20) == 0, 1e3, 0.0)
+    found = occupied_part(regions, first, np.full(20, 9.0), np.array([1.0]))
+    assert found == pytest.approx([0.05], rel=1e-4)

@@ -562,3 +562,34 @@ def test_the_default_knows_that_records_in_few_bins_tell_little():
     assert len(model.bins_) < 16
     z = (mean - np.sin(2 * at[:, 0])) / std
     assert np.sqrt(np.mean(z**2)) < 2  # 3 if lengths began at a tenth of the box
+
+
+def test_records_in_one_bin_of_a_narrow_box_far_from_zero_are_fitted():
+    """Prior lengths go by how wide records stand: that must not be rounded to nothing."""
+    rng = np.random.default_rng(0)
+    x = 3e7 + 0.01 * rng.random((2_000, 1))
+    bounds = reticent.Bounds(x=[(3e7, 3e7 + 1)], y=(-1, 1))
+    model = reticent.BinnedGPRegressor(bounds=bounds, epsilon=1, delta=1e-6, random_state=0)
+    mean, std = model.fit(x, np.full(2_000, 0.5)).predict(x[:1], return_std=True)
+    assert abs(mean[0] - 0.5) < 2 * std[0] < 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"bounds": reticent.Bounds(x=[(0, 1e-80)] * 2)}, "other units"),
+        ({"bounds": reticent.Bounds(x=[(0, 1e80)] * 2)}, "other units"),
+        ({"bounds": reticent.Bounds(x=[(0, 1)]), "bins": [0, 1e-30, 1]}, "too close together"),
+    ],
+)
+def test_bins_that_are_no_numbers_to_reckon_with_are_refused_uncharged(wrong, word, tmp_path):
+    """Volumes and distances between bins would overflow, or be rounded to nothing, after it."""
+    url = str(tmp_path / "budget.db")
+    ledger = reticent.Ledger(url).create()
+    ledger.open("people", epsilon=9, delta=1e-3)
+    model = reticent.BinnedGPRegressor(
+        kind="count", epsilon=1, delta=1e-6, ledger=url, dataset="people", **wrong
+    )
+    with pytest.raises(BadInput, match=word):
+        model.fit(np.zeros((100, len(wrong["bounds"].x))))
+    assert ledger.spent("people") == 0

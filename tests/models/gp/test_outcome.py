@@ -81,6 +81,16 @@ def test_bands_of_two_values_hold_both_unless_one_is_rare():
     assert upper.tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("outcome", ["count", "positive"])
+def test_bands_of_amounts_are_numbers_wherever_their_mean_is(outcome):
+    """A mean may lie at zero, or be known for certain."""
+    mean, variance = np.meshgrid([-0.3, 0.0, 1e-160, 0.5, 1e80], [0.0, 1e-160, 0.1, 1e200])
+    with np.errstate(all="raise", under="ignore"):
+        lower, upper = Outcome(outcome, 0.0, 1.0).output_band(mean, variance, 0.95)
+    assert np.isfinite(upper).all()
+    assert ((lower >= 0) & (lower <= upper)).all()
+
+
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [

@@ -11,7 +11,12 @@ from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis, legendre
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
-from reticent.privacy.row_maps.residual_gram import ResidualGram, stage, stage_with_sizes
+from reticent.privacy.row_maps.residual_gram import (
+    ResidualGram,
+    ResidualSizeGram,
+    stage,
+    stage_with_sizes,
+)
 
 KNOTS = (-1.0, -0.9, 0.2, 0.2, 1.0)
 
@@ -249,3 +254,14 @@ def test_moments_of_inputs_are_added_up():
     assert found[4] == pytest.approx(2 * 6**0.5, rel=1e-6)  # two records, each counts √(3·norm2)
     corners = np.array([[1.0, -1.0, 7.0]])
     assert (statistic.rows(corners) ** 2).sum() == statistic.norm2
+
+
+@pytest.mark.parametrize(("r", "s"), [((0.5,), ()), ((0.5,), (1.0, 1.0)), ((), (1.0,))])
+def test_thresholds_that_leave_out_an_output_are_refused(r, s):
+    """A column that nothing is written to would hold what memory held: other records, say."""
+    plain = stage(features(), np.zeros((1, features().columns)), (0.5,))
+    with pytest.raises(BadInput, match="one threshold for each of its 1 outputs"):
+        ResidualSizeGram(plain.feature_map, plain.weights, plain.shift, r, s)
+    if not r:
+        with pytest.raises(BadInput, match="one threshold for each"):
+            ResidualGram(plain.feature_map, plain.weights, plain.shift, r)

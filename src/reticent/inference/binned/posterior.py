@@ -15,7 +15,7 @@ the neighbours. Nothing is ever divided by a noisy count.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import log, pi
+from math import log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +72,19 @@ class Regions:
         """Centre of gravity of each region."""
         return np.asarray(self._volume_fractions @ ((self.boxes.low + self.boxes.high) / 2))
 
-    @cached_property
-    def moments_of_inputs(self) -> tuple[Array, Array]:
-        """Mean, and mean of the square, of inputs that are even in a region; (regions, inputs)."""
-        low = self.boxes.low
-        high = self.boxes.high
-        square = (low**2 + low * high + high**2) / 3
-        return self.centres, np.asarray(self._volume_fractions @ square)
+    def spread_of_inputs(self, share: Array, half: Array) -> Array:
+        """Standard deviations (inputs,), by ``half`` (inputs,), of inputs that are even in regions.
+
+        ``share``: of each region, (regions,). Inputs are measured from about their mean: squares of
+        numbers that lie far from zero, in a narrow box, would lose what is sought.
+        """
+        share = share @ self._volume_fractions
+        middle = share @ (self.boxes.low / 2 + self.boxes.high / 2)
+        low = (self.boxes.low - middle) / half
+        high = (self.boxes.high - middle) / half
+        mean = share @ (low + high) / 2
+        square = share @ (low**2 + low * high + high**2) / 3
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 
     def between(
         self, m: KernelMixture, other: "Regions | Boxes", *, gradient: bool = False
@@ -314,10 +320,8 @@ def occupied_part(regions: Regions, counts: Array, variance: Array, half: Array)
     surely = np.maximum(counts - BINNED_POSTERIOR.empty_sd * np.sqrt(variance), 0.0)
     if not surely.any():
         return np.ones(len(half))
-    mean, square = regions.moments_of_inputs
-    share = surely / surely.sum()
-    spread = np.maximum(share @ square - (share @ mean) ** 2, 0.0)
-    return np.minimum(np.sqrt(3 * spread) / half, 1.0)
+    spread = regions.spread_of_inputs(surely / surely.sum(), half)
+    return np.minimum(sqrt(3) * spread, 1.0)
 
 
 def nonnegative_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

@@ -84,8 +84,10 @@ class Outcome:
         if self.kind == "real":
             half = norm.isf(tail) * np.sqrt(variance)
             return inside - half, inside + half
-        scale = np.maximum(variance, 1e-300) / np.maximum(inside, 1e-300)
-        shape = np.maximum(inside, 1e-300) / scale
+        sd = np.sqrt(np.maximum(variance, 1e-300))
+        # a mean at zero, whose law is at zero too, and one that is known for certain
+        shape = np.clip(inside / sd, 1e-100, 1e140) ** 2
+        scale = np.maximum(inside, 1e-300) / shape
         lower = np.asarray(gamma.ppf(tail, shape, scale=scale))
         upper = np.asarray(gamma.isf(tail, shape, scale=scale))
         if self.kind == "count":

@@ -42,6 +42,7 @@ from reticent.inference.kernels.projection import kernels_around
 from reticent.inference.labels.missing_labels import MissingLabels
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.binning import (
+    check_volumes,
     given_regions,
     label_sums,
     make_grid,
@@ -237,6 +238,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         grid = make_grid(2 if self.bins is None else self.bins, self.regions, bounds)
+        check_volumes(grid)
         size = grid.size
         if size > BINNED.max_scored_regions and self.learn_kernel == EXPONENTIAL:
             raise BadInput(

@@ -23,7 +23,14 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.row_maps.binned_sums import Grid, LabelSums
 from reticent.validation import check_integer, is_integer
 
-__all__ = ["given_regions", "label_sums", "make_grid", "region_boxes", "region_neighbours"]
+__all__ = [
+    "check_volumes",
+    "given_regions",
+    "label_sums",
+    "make_grid",
+    "region_boxes",
+    "region_neighbours",
+]
 
 Array = NDArray[np.float64]
 
@@ -65,6 +72,19 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
     return grid
 
 
+def check_volumes(grid: Grid) -> None:
+    """Refuse a grid whose volumes, or the squares of their ratios to counts, are no numbers."""
+    widths = [np.diff(of_input) for of_input in grid.edges]
+    least = BINNED.smallest_volume
+    smallest = prod(float(width.min()) for width in widths)
+    largest = prod(float(width.sum()) for width in widths)
+    if not (smallest > least and largest < 1 / least):
+        raise BadInput(
+            f"The volumes of the box and of its bins must lie between {least:g} and "
+            f"{1 / least:g}: give the inputs in other units."
+        )
+
+
 def _level_edges(bins: Any, kind: Kind) -> tuple[float, ...]:
     """Edges between the levels of an input: one bin for each."""
     levels = len(kind.levels or ())
@@ -90,6 +110,11 @@ def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
     if len(edges) < 2 or not (np.diff(edges) > 0).all() or edges[0] != low or edges[-1] != high:
         raise BadInput(
             f"Edges of bins must rise from one bound to the other, here from {low:g} to {high:g}."
+        )
+    if np.diff(edges).min() < BINNED.narrowest_bin * (high - low):
+        raise BadInput(
+            f"Edges of bins are too close together: give bins that have {BINNED.narrowest_bin:g} of"
+            " the range or more."
         )
     return tuple(edges.tolist())
 

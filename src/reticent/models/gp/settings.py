@@ -326,6 +326,12 @@ class BinnedSettings:
         Most regions: a Gaussian process takes their cube of time.
     max_cells : int
         Most cells of a grid, before they are joined to regions.
+    narrowest_bin : float
+        Narrowest bin whose edges a user may give, as a part of the range: distances between
+        narrower ones are lost in rounding.
+    smallest_volume : float
+        Smallest volume of a bin, and one over the largest of a box: squares of densities, in many
+        more bins where they are chosen, do not overflow.
     prediction_block : int
         Points that are predicted together, so that memory stays bounded.
     """
@@ -348,6 +354,8 @@ class BinnedSettings:
     most_bins: Numerical[tuple[int, ...]] = (128, 20, 9, 6)
     max_regions: Limit[int] = 4096
     max_cells: Limit[int] = 2**20
+    narrowest_bin: Limit[float] = 1e-12
+    smallest_volume: Limit[float] = 1e-120
     prediction_block: Numerical[int] = 2048
 
 

@@ -87,6 +87,10 @@ class ResidualGram(WeightedGram):
     )
     clip_thresholds: tuple[float, ...] = field(metadata=saved_as("reach"))  # r of each output
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_thresholds(self.clip_thresholds, len(self.weights))
+
     def record_weights(self, features: Array, records: Array) -> Array | None:
         """Weights ω of the records, (rows, 1); None if all count whole."""
         feature_map = self.feature_map
@@ -158,6 +162,10 @@ class ResidualSizeGram(ResidualGram):
     """
 
     size_thresholds: tuple[float, ...] = field(metadata=saved_as("size_reach"))  # s of each output
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_thresholds(self.size_thresholds, len(self.weights))
 
     @property
     def residual_columns(self) -> int:
@@ -302,6 +310,17 @@ def stage_with_sizes(
     plain = stage(feature_map, W, r)
     sizes = tuple(float(v) for v in s)
     return ResidualSizeGram(feature_map, plain.weights, plain.shift, plain.clip_thresholds, sizes)
+
+
+def _check_thresholds(thresholds: Sequence[float], outputs: int) -> None:
+    """Refuse thresholds that leave out an output.
+
+    Its column would be what memory held before: no function of the record alone.
+    """
+    if len(thresholds) != outputs:
+        raise BadInput(
+            f"A stage needs one threshold for each of its {outputs} outputs, not {thresholds!r}."
+        )
 
 
 def in_steps(
