@@ -5,7 +5,7 @@ Mixtures of hypotheses, and what the fit finds of what it was made from.
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from reticent.inference.binned import hyperparameters as binned_fit
 from reticent.inference.binned.hyperparameters import (
@@ -166,7 +166,13 @@ def learned(noise2, squares, **how):
     regions, *told, whole = outputs(**how)
     squares = (whole, 1.0) if squares else None
     return regions, fit_means(
-        prior(), regions, *told, neighbours=side_by_side(16), noise2=noise2, squares=squares
+        prior(),
+        regions,
+        *told,
+        neighbours=side_by_side(16),
+        noise2=noise2,
+        squares=squares,
+        output_variance=1.0,
     )
 
 
@@ -215,6 +221,7 @@ def test_bins_without_records_say_nothing_and_do_not_fail():
         neighbours=side_by_side(8),
         noise2=None,
         squares=(-5.0, 1.0),
+        output_variance=1.0,
     )
     mean, variance, _ = believed.moments(regions)
     assert np.isfinite(mean).all()
@@ -233,7 +240,7 @@ def test_records_that_stand_together_tell_less_of_their_bin():
     sums = np.zeros(8)
     sums[::2] = 5000 * 0.7 * np.sin(3 * places)
     tiny = np.full(8, 1e-2)
-    known = {"noise2": 0.09, "squares": None}
+    known = {"noise2": 0.09, "squares": None, "output_variance": 1.0}
     together, even = (
         fit_means(prior(), regions, sums, tiny, counts, tiny, neighbours=pairs, **known)
         for pairs in (side_by_side(8), np.zeros((0, 2), dtype=np.int64))
@@ -242,3 +249,30 @@ def test_records_that_stand_together_tell_less_of_their_bin():
         mean, variance, _ = believed.moments(regions)
         off = np.abs(mean - averages)[::2] / np.sqrt(variance[::2])
         assert (off.max() < 2.5) == covers
+
+
+def test_noise_far_from_the_middle_is_known():
+    """Sums and squares together tell it: squares of such means are far from certain."""
+    rng = np.random.default_rng(2)
+    regions = bins(16)
+    t = rng.uniform(-1, 1, 4000)
+    y = -0.9 + 0.02 * t + 0.05 * rng.normal(size=4000)
+    which = np.minimum(((t + 1) * 8).astype(int), 15)
+    counts = np.bincount(which, minlength=16).astype(float)
+    tiny = np.full(16, 1e-6)
+    believed = fit_means(
+        prior(ConstantKernel(1.0, "fixed") + ConstantKernel(0.01, "fixed") * RBF(1.0, "fixed")),
+        regions,
+        np.bincount(which, y, 16),
+        tiny,
+        counts,
+        tiny,
+        neighbours=side_by_side(16),
+        noise2=None,
+        squares=(float(y @ y), 1e-6),
+        output_variance=1.0,
+    )
+    levels = np.sqrt([hypothesis.noise2 for hypothesis in believed.hypotheses])
+    assert believed.weights @ levels == pytest.approx(0.05, rel=0.03)
+    # the variance of 4000 squares alone; .02 if squares of means were counted as unknown
+    assert np.sqrt(believed.weights @ (levels - 0.05) ** 2) < 0.0012

@@ -16,6 +16,7 @@ from reticent.inference.binned.posterior import (
     Regions,
     likelihood_quadratics,
     nonnegative_moments,
+    occupied_outputs,
     occupied_part,
     solve_lower_transposed,
     uneven_density,
@@ -285,3 +286,37 @@ def test_how_wide_records_stand_does_not_depend_on_where_the_box_is(middle):
     first = np.where(np.arange(20) == 0, 1e3, 0.0)
     found = occupied_part(regions, first, np.full(20, 9.0), np.array([1.0]))
     assert found == pytest.approx([0.05], rel=1e-4)
+
+
+def test_squared_residuals_given_the_sums():
+    """Against draws of the averages and the privacy noise, given the observed sums."""
+    observations = seen(line())
+    posterior = HypothesisPosterior(KERNEL, KERNEL.theta, SCALE, NOISE, observations)
+    value, variance = posterior.squared_residuals()
+    size = observations.regions.size
+    K = observations.regions.between(posterior.mixture, observations.regions)[0]
+    weight = observations.weight
+    D = np.diag(observations.privacy)
+    joint = np.block([[K, np.zeros((size, size))], [np.zeros((size, size)), D]])
+    across = np.vstack([K * weight, D])
+    gain = across @ np.linalg.inv(posterior.lower @ posterior.lower.T)
+    mean = gain @ observations.value
+    rng = np.random.default_rng(4)
+    draws = rng.multivariate_normal(mean, joint - gain @ across.T, 200_000, method="eigh")
+    f, noise = draws[:, :size], draws[:, size:]
+    drawn = (weight * f**2 - 2 * (observations.value - noise) * f).sum(axis=1)
+    assert value == pytest.approx(drawn.mean(), abs=5 * drawn.std() / 400)
+    # what is of fourth order is about right
+    assert 0.5 < variance / drawn.var() < 2
+
+
+def test_outputs_in_a_part_of_their_range():
+    rng = np.random.default_rng(5)
+    y = 0.7 + 0.05 * rng.normal(size=4000)
+    sums, counts = np.array([y[:1000].sum(), y[1000:].sum()]), np.array([1000.0, 3000.0])
+    exact = occupied_outputs(sums, np.zeros(2), counts, (float(y @ y), 0.0))
+    assert exact == pytest.approx(3 * 0.05**2, rel=0.1)
+    # noise of the sums may be the reason why they look so alike
+    assert occupied_outputs(sums, np.full(2, 1e4), counts, (float(y @ y), 1e4)) > 5 * exact
+    assert occupied_outputs(sums, np.full(2, 1e8), counts, (float(y @ y), 1e4)) == 1
+    assert occupied_outputs(sums, np.zeros(2), counts, None) == 1

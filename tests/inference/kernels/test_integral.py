@@ -1,5 +1,6 @@
 """Integral kernels against quadrature, and their derivatives against differences."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -90,6 +91,34 @@ def test_matern_kernels_are_mixtures(nu):
     assert box_covariance(kernel_mixture(kernel, 2), points, points)[0] == pytest.approx(
         kernel(X), abs=1e-10
     )
+
+
+def test_few_gaussians_are_nearly_a_matern_kernel():
+    kernel = Matern(0.7, nu=2.5)
+    X = np.linspace(0, 3, 40)[:, None]
+    points = Boxes.points(X)
+    few = kernel_mixture(kernel, 1, coarse=True)
+    assert len(few.log_weights) < 10
+    assert box_covariance(few, points, points)[0] == pytest.approx(kernel(X), abs=1e-3)
+
+
+def test_terms_of_one_input_add_up_as_those_of_several():
+    """One input takes a way of its own; another one of no extent must not matter."""
+    kernel = ConstantKernel(0.3) + ConstantKernel(2.0) * Matern(0.7, nu=1.5)
+    low = np.array([[0.0], [0.2], [0.9]])
+    high = np.array([[0.2], [0.9], [1.0]])
+    one = Boxes(low, high)
+    two = Boxes(np.hstack([low, 0 * low]), np.hstack([high, 0 * high + 1]))
+    flat = kernel_mixture(kernel, 1)
+    wide = replace(
+        flat,
+        inverse=np.hstack([flat.inverse, 0 * flat.inverse]),
+        d_inverse=np.concatenate([flat.d_inverse, 0 * flat.d_inverse], axis=1),
+    )
+    expected = box_covariance(wide, two, two, gradient=True)
+    found = box_covariance(flat, one, one, gradient=True)
+    for mine, other in zip(found, expected, strict=True):
+        assert mine == pytest.approx(other, abs=1e-12)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5])

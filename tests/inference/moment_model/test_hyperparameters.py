@@ -10,6 +10,7 @@ from reticent.inference.moment_model.hyperparameters import (
     curvature_covariance,
     sample_around_mode,
     weigh_hypotheses,
+    weigh_models,
 )
 
 EVERY = 10**6  # no limit to the number of points
@@ -291,3 +292,25 @@ def test_a_population_of_nothing_free_is_one_point():
     points, log_weights = sample_around_mode(lambda theta: (0.0, np.zeros(1)), low, low, low, 24)
     assert (points == [low]).all()
     assert (log_weights == 0).all()
+
+
+def test_models_are_weighed_by_their_mean_evidence():
+    """The lower one is four times as wide: twice as likely in all if half as high."""
+    low, high = np.full(1, -4.0), np.full(1, 4.0)
+    narrow, wide = normal([-1.0], [[64.0]]), normal([1.0], [[4.0]])
+
+    def lower(theta):
+        value, slope = wide(theta)
+        return value - np.log(2), slope
+
+    modes, numbers, points, weights = weigh_models([narrow, lower], low, high, 256, EVERY)
+    assert np.ravel(modes) == pytest.approx([-1, 1], abs=1e-3)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[numbers == 1].sum() == pytest.approx(2 / 3, abs=0.02)
+    assert weights @ points == pytest.approx([1 / 3], abs=0.05)
+    _, numbers, _, _ = weigh_models(
+        [narrow, lambda theta: (narrow(theta)[0] - 50, narrow(theta)[1])], low, high, 64, EVERY
+    )
+    assert (numbers == 0).all()
+    fixed = weigh_models([narrow, lower], np.full(1, -1.0), np.full(1, -1.0), 64, EVERY)
+    assert fixed[3][0] == pytest.approx(1, abs=0.001)

@@ -593,3 +593,30 @@ def test_bins_that_are_no_numbers_to_reckon_with_are_refused_uncharged(wrong, wo
     with pytest.raises(BadInput, match=word):
         model.fit(np.zeros((100, len(wrong["bounds"].x))))
     assert ledger.spent("people") == 0
+
+
+def test_a_small_function_in_a_wide_range():
+    """Amounts around .3 in a range up to 15: the prior of functions follows the outputs."""
+    at = np.linspace(-2.8, 2.8, 25)[:, None]
+    covered = []
+    for seed in range(10, 16):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-3, 3, size=(5_000, 1))
+        some = rng.random(5_000) < 0.3 * (1 + 0.3 * np.sin(x[:, 0]))
+        y = some * rng.exponential(size=5_000)
+        bounds = reticent.Bounds(x=[(-3, 3)], y=(0, 15))
+        model = reticent.BinnedGPRegressor(bounds=bounds, epsilon=1e6, delta=1e-5, random_state=0)
+        mean, std = model.fit(x, y).predict(at, return_std=True)
+        away = mean - 0.3 * (1 + 0.3 * np.sin(at[:, 0]))
+        covered.append(np.abs(away) < 1.96 * std)
+    assert np.mean(covered) > 0.85  # .73 if functions vary by a tenth of the range at least
+
+
+@pytest.mark.parametrize(("function", "kernel"), [(np.abs, Matern), (np.sin, RBF)])
+def test_bins_tell_how_smooth_a_function_is(function, kernel):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, size=(5_000, 1))
+    y = function(x[:, 0]) + 0.1 * rng.normal(size=5_000)
+    bounds = reticent.Bounds(x=[(-3, 3)], y=(-4, 4))
+    model = reticent.BinnedGPRegressor(bounds=bounds, epsilon=10, delta=1e-5, random_state=0)
+    assert type(model.fit(x, y).kernel_.k2.k2) is kernel

@@ -7,6 +7,7 @@ f̄), so the fit is made two or three times, each time with what the last one fo
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log
 
 import numpy as np
@@ -23,7 +24,10 @@ from reticent.inference.binned.posterior import (
 from reticent.inference.binned.settings import BINNED_POSTERIOR
 from reticent.inference.kernels.integral import Boxes
 from reticent.inference.kernels.projection import theta_range
-from reticent.inference.moment_model.hyperparameters import weigh_hypotheses
+from reticent.inference.moment_model.hyperparameters import (
+    weigh_hypotheses,
+    weigh_models,
+)
 
 __all__ = ["BinnedPosterior", "ProcessPrior", "fit_density", "fit_means"]
 
@@ -43,6 +47,8 @@ class ProcessPrior:
     shortest: float  # lengthscale, in half-widths of the box
     learn: bool
     trials: int
+    coarse: bool = False  # nobody gave the kernel: few Gaussians are enough
+    rougher: Kernel | None = None  # another one that is as likely, with the same parameters
 
 
 @dataclass(frozen=True)
@@ -88,10 +94,12 @@ class BinnedPosterior:
         """Mean variance of an observation."""
         return float(self.weights @ [hypothesis.noise2 for hypothesis in self.hypotheses])
 
-    @property
-    def within(self) -> Array:
-        """Variance of the function within each region, as its prior has it."""
-        return np.asarray(self.weights @ [hypothesis.within for hypothesis in self.hypotheses])
+    def squared_residuals(self) -> tuple[float, float]:
+        """Mean and variance of Σ(y − f̄)² less Σy²."""
+        moments = np.array([hypothesis.squared_residuals() for hypothesis in self.hypotheses])
+        value = float(self.weights @ moments[:, 0])
+        apart = self.weights @ (moments[:, 0] - value) ** 2
+        return value, float(self.weights @ moments[:, 1] + apart)
 
     def denoised_sums(self, total: tuple[float, float] | None) -> tuple[Array, Array]:
         """Mean and variances of the sums without their privacy noise.
@@ -142,17 +150,23 @@ def _fit_hypotheses(
     low = np.append(low, noises[0])
     high = np.append(high, noises[1])
 
-    def hypothesis(theta: Array, *, gradient: bool = False) -> HypothesisPosterior:
+    def hypothesis(kernel: Kernel, theta: Array, *, gradient: bool = False) -> HypothesisPosterior:
         if noise2 is None:
             level = float(np.exp(theta[-1]))
         else:
             level = noise2
         return HypothesisPosterior(
-            kernel, theta[:-1], prior.scale, level, observations, gradient=gradient
+            kernel,
+            theta[:-1],
+            prior.scale,
+            level,
+            observations,
+            gradient=gradient,
+            coarse=prior.coarse,
         )
 
-    def evidence(theta: Array) -> tuple[float, Array]:
-        posterior = hypothesis(theta, gradient=True)
+    def evidence(kernel: Kernel, theta: Array) -> tuple[float, Array]:
+        posterior = hypothesis(kernel, theta, gradient=True)
         value, slope = posterior.evidence()
         if squared_residuals is not None:
             value_of_squares, slope_of_squares = squared_residuals.evidence(
@@ -162,12 +176,21 @@ def _fit_hypotheses(
             slope = slope + slope_of_squares
         return value, slope
 
-    best, points, weights = weigh_hypotheses(
-        evidence, low, high, trials, BINNED_POSTERIOR.max_hypotheses
+    most = BINNED_POSTERIOR.max_hypotheses
+    if prior.rougher is None:
+        best, points, weights = weigh_hypotheses(partial(evidence, kernel), low, high, trials, most)
+        hypotheses = [hypothesis(kernel, theta) for theta in points]
+        return BinnedPosterior(kernel.clone_with_theta(best[:-1]), hypotheses, weights)
+    kernels = [kernel, prior.rougher]
+    modes, numbers, points, weights = weigh_models(
+        [partial(evidence, one) for one in kernels], low, high, trials, most
     )
-    return BinnedPosterior(
-        kernel.clone_with_theta(best[:-1]), [hypothesis(theta) for theta in points], weights
-    )
+    likeliest = int(np.bincount(numbers, weights).argmax())
+    hypotheses = [
+        hypothesis(kernels[number], theta) for number, theta in zip(numbers, points, strict=True)
+    ]
+    best_kernel = kernels[likeliest].clone_with_theta(modes[likeliest][:-1])
+    return BinnedPosterior(best_kernel, hypotheses, weights)
 
 
 def _few_trials(prior: ProcessPrior) -> int:
@@ -215,12 +238,15 @@ def fit_means(
     neighbours: NDArray[np.int64],
     noise2: float | None,
     squares: tuple[float, float] | None,
+    output_variance: float,
 ) -> BinnedPosterior:
     """The function, from noisy sums of outputs, counts with their variances, and perhaps Σy².
 
     ``neighbours``: pairs of regions side by side, (pairs, 2). ``squares``: Σy² and its variance, if
-    it was released.
+    it was released. ``output_variance``: of all outputs, relative to even ones.
     """
+    low, high = BINNED_POSTERIOR.log_noise_range
+    log_noise_range = low + log(output_variance), high + log(output_variance)
     uneven = uneven_density(neighbours, counts, count_variance, regions.volumes)
     # records whose outputs surely scatter: noise of a count that may be none would tell of σ²
     surely = np.maximum(counts - BINNED_POSTERIOR.empty_sd * np.sqrt(count_variance), 0.0)
@@ -245,24 +271,17 @@ def fit_means(
             noise2,
             squared_residuals,
             prior.trials if last else _few_trials(prior),
+            log_noise_range,
         )
         mean, var, _ = posterior.moments(regions)
         square = mean**2 + var
         if squares is not None and noise2 is None:
-            value = squares[0] - float(counts @ square)
+            difference, uncertainty = posterior.squared_residuals()
+            value = squares[0] + difference
             records = max(float(counts.sum()), 1.0)
             noise_level = max(value / records, BINNED_POSTERIOR.min_noise_variance)
-            C = posterior.mean_and_covariance(regions)[1]
-            weighted_mean = counts * mean
-            square_variance = float(
-                4 * weighted_mean @ C @ weighted_mean + 2 * (C * C * np.outer(counts, counts)).sum()
-            )  # of Σ N f̄²
-            # of the mean of records that stand unevenly
-            place_variance = float(4 * weighted_mean**2 @ (uneven * posterior.within))
             sampling_variance = 2 * records * noise_level**2
             squared_residuals = _SquaredResiduals(
-                value,
-                squares[1] + sampling_variance + square_variance + place_variance,
-                counts,
+                value, squares[1] + sampling_variance + uncertainty, counts
             )
     return posterior

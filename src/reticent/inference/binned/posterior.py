@@ -39,6 +39,7 @@ __all__ = [
     "Regions",
     "likelihood_quadratics",
     "nonnegative_moments",
+    "occupied_outputs",
     "occupied_part",
     "uneven_density",
 ]
@@ -154,10 +155,12 @@ class HypothesisPosterior:
         observations: RegionObservations,
         *,
         gradient: bool = False,
+        coarse: bool = False,
     ) -> None:
         self.noise2 = noise2
         self.observations = observations
-        unscaled = kernel_mixture(kernel, observations.regions.boxes.low.shape[1], theta)
+        inputs = observations.regions.boxes.low.shape[1]
+        unscaled = kernel_mixture(kernel, inputs, theta, coarse=coarse)
         self.mixture = KernelMixture(
             unscaled.log_weights + log(scale),
             unscaled.inverse,
@@ -247,6 +250,33 @@ class HypothesisPosterior:
             return box_covariance(self.mixture, box_pairs(places, places))[0] - K.T @ K
         return places.between(self.mixture, places)[0] - K.T @ K
 
+    def squared_residuals(self) -> tuple[float, float]:
+        """Σ(y − f̄)² less Σy², given the observed sums: its mean and variance.
+
+        That is N·f̄² − 2T·f̄ with sums T free from privacy noise η. Where there is little of that,
+        it hardly depends on f̄, for T is near N·f̄: so Σ(y − f̄)² is known far better than Σf̄².
+        """
+        weight = self.observations.weight
+        privacy = self.observations.privacy
+        K = self.observations.regions.between(self.mixture, self.observations.regions)[0]
+        gain = self.inverse @ (K * weight[:, None])
+        mean = gain.T @ self.observations.value
+        C = K - (K * weight) @ gain
+        noise = privacy * (self.inverse @ self.observations.value)
+        noise_covariance = np.diag(privacy) - privacy[:, None] * self.inverse * privacy
+        across = -privacy[:, None] * gain  # covariance of η with f̄
+        sums = self.observations.value - noise
+        by_mean = 2 * (weight * mean - sums)
+        by_noise = 2 * mean
+        linear = (
+            by_mean @ C @ by_mean
+            + 2 * by_noise @ across @ by_mean
+            + by_noise @ noise_covariance @ by_noise
+        )
+        quadratic = 2 * (C * C * np.outer(weight, weight)).sum()
+        value = weight @ (mean**2 + np.diag(C)) - 2 * sums @ mean + 2 * np.trace(across)
+        return float(value), max(float(linear + quadratic), 0.0)
+
     def denoised_sums(self, total: tuple[float, float] | None) -> tuple[Array, Array]:
         """What the observed sums were before the privacy noise: mean and covariance.
 
@@ -322,6 +352,26 @@ def occupied_part(regions: Regions, counts: Array, variance: Array, half: Array)
         return np.ones(len(half))
     spread = regions.spread_of_inputs(surely / surely.sum(), half)
     return np.minimum(sqrt(3) * spread, 1.0)
+
+
+def occupied_outputs(
+    sums: Array, variance: Array, counts: Array, squares: tuple[float, float] | None
+) -> float:
+    """Largest likely variance of all outputs, by that of even ones in all of their range.
+
+    At most 1, also where ``squares``, Σu² and its variance, is not known. ``sums`` with their
+    ``variance`` and ``counts``: (regions,).
+
+    >>> round(occupied_outputs(np.array([-90.0]), np.zeros(1), np.array([100.0]), (82.0, 0.0)), 9)
+    0.03
+    """
+    if squares is None:
+        return 1.0
+    records = max(float(counts.sum()), 1.0)
+    mean = float(sums.sum()) / records
+    sd = np.sqrt(squares[1] + 4 * mean**2 * float(variance.sum())) / records
+    largest = squares[0] / records - mean**2 + BINNED_POSTERIOR.empty_sd * sd
+    return float(np.clip(3 * largest, BINNED_POSTERIOR.min_output_variance, 1.0))
 
 
 def nonnegative_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

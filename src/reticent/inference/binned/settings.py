@@ -22,13 +22,16 @@ class BinnedPosteriorSettings:
     max_hypotheses : int
         Most hypotheses that predictions are averaged over.
     log_noise_range : Range
-        Logarithms of s², the variance of outputs at one place, in squared half-ranges of y.
+        Logarithms of s², the variance of outputs at one place, in squared half-ranges of where
+        outputs lie.
     log_dispersion_range : Range
         Logarithms of the variance of a count over its expectation: from Poisson to clustered.
     min_count : float
         Smallest expected count of a region, where noise says less: variances stay positive.
     empty_sd : float
         Standard deviations of a count's error below which a region may have no records.
+    min_output_variance : float
+        Least variance of all outputs that priors are scaled by, of that of even ones.
     min_noise_variance : float
         Smallest s², in squared half-ranges of y, in the uncertainty of a sum of squares.
     step_nodes : int
@@ -47,6 +50,7 @@ class BinnedPosteriorSettings:
     log_dispersion_range: Prior[Range] = (0.0, log(400.0))
     min_count: Tuned[float] = 0.3
     empty_sd: Tuned[float] = 2.0
+    min_output_variance: Numerical[float] = 1e-4
     min_noise_variance: Numerical[float] = 1e-4
     step_nodes: Numerical[int] = 16
     first_trials_fraction: Numerical[int] = 3

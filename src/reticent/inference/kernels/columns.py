@@ -4,6 +4,7 @@ They are scikit-learn kernels, of codes: a word is its position among the levels
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     Hyperparameter,
     Kernel,
+    Matern,
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
@@ -152,6 +154,7 @@ def mixed_kernel(
     constant: Kernel,
     size: Kernel,
     periods: Sequence[float] | None = None,
+    nu: float = inf,
 ) -> Kernel:
     """The default prior of a function of some columns: all of them at once, and words alone.
 
@@ -165,20 +168,24 @@ def mixed_kernel(
         Variances of the constant, and of every effect, each with bounds.
     periods : sequence of float, optional
         Of each column, for cycles; without them cycles are smooth columns.
+    nu : float
+        How smooth functions of numbers are: an RBF kernel if infinite, else a Matérn kernel.
     """
     smooth = smooth_columns(axes)
     if periods is None:
         smooth = [j for j, axis in enumerate(axes) if axis.shape != "words"]
     whole = constant_like(size)
     if len(smooth) == len(axes) > 1:
-        whole = whole * RBF(lengths, length_bounds)
+        whole = whole * _smooth(lengths, length_bounds, nu)
     elif len(smooth) == len(axes):
-        whole = whole * RBF(float(lengths[0]), tuple(length_bounds[0]))
+        whole = whole * _smooth(float(lengths[0]), tuple(length_bounds[0]), nu)
     elif len(smooth) == 1:
         j = smooth[0]
-        whole = whole * OnColumns(RBF(float(lengths[j]), tuple(length_bounds[j])), (j,))
+        of_column = _smooth(float(lengths[j]), tuple(length_bounds[j]), nu)
+        whole = whole * OnColumns(of_column, (j,))
     elif smooth:
-        whole = whole * OnColumns(RBF(lengths[smooth], length_bounds[smooth]), tuple(smooth))
+        of_columns = _smooth(lengths[smooth], length_bounds[smooth], nu)
+        whole = whole * OnColumns(of_columns, tuple(smooth))
     total = constant
     for j, axis in enumerate(axes):
         if axis.shape == "words":
@@ -188,6 +195,12 @@ def mixed_kernel(
             cycle = Periodic(float(lengths[j]), float(periods[j]), tuple(length_bounds[j]))
             whole = whole * OnColumns(cycle, (j,))
     return total + whole
+
+
+def _smooth(lengths: Array | float, bounds: Any, nu: float) -> Kernel:
+    if nu == inf:
+        return RBF(lengths, bounds)
+    return Matern(lengths, bounds, nu=nu)
 
 
 def constant_like(kernel: Kernel) -> ConstantKernel:

@@ -93,24 +93,28 @@ class KernelMixture:
         return float(np.exp(self.log_weights).sum())
 
 
-def kernel_mixture(kernel: Kernel, dimension: int, theta: Array | None = None) -> KernelMixture:
+def kernel_mixture(
+    kernel: Kernel, dimension: int, theta: Array | None = None, *, coarse: bool = False
+) -> KernelMixture:
     """Write a kernel, or that kernel with other parameters θ, as a mixture.
 
     ValueError for kernels that are none, or with lengths for another number of dimensions.
+    ``coarse``: with few Gaussians, for a prior that nobody gave: a kernel still, of nearly the
+    same shape.
     """
     values = iter(kernel.theta if theta is None else theta)
-    return _mixture(kernel, dimension, values)
+    return _mixture(kernel, dimension, values, coarse)
 
 
-def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMixture:
+def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float], coarse: bool) -> KernelMixture:
     """The same, taking from θ what it needs.
 
     First k1, then k2, and by name, as scikit-learn has them.
     """
     if isinstance(kernel, (Sum, Product)):
-        a = _mixture(kernel.k1, dimension, theta)
+        a = _mixture(kernel.k1, dimension, theta, coarse)
         return (_sum_mixture if isinstance(kernel, Sum) else _product_mixture)(
-            a, _mixture(kernel.k2, dimension, theta)
+            a, _mixture(kernel.k2, dimension, theta, coarse)
         )
     if type(kernel) is ConstantKernel:
         value, free = _take_hyperparameter(kernel, "constant_value", theta)
@@ -123,7 +127,8 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
     if type(kernel) is Levels:
         return _levels_mixture(kernel, dimension, theta)
     if type(kernel) is OnColumns:
-        return _on_columns(_mixture(kernel.kernel, len(kernel.columns), theta), kernel, dimension)
+        inner = _mixture(kernel.kernel, len(kernel.columns), theta, coarse)
+        return _on_columns(inner, kernel, dimension)
     if type(kernel) not in (RBF, Matern, RationalQuadratic):
         raise ValueError(f"{type(kernel).__name__} has no integral in closed form here.")
     log_w = np.zeros(1)
@@ -131,10 +136,10 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
     by_shape = np.zeros((1, 0))
     if isinstance(kernel, RationalQuadratic):
         shape, free = _take_hyperparameter(kernel, "alpha", theta)
-        log_w, log_c, slope = _gamma(float(shape[0]))
+        log_w, log_c, slope = _gamma(float(shape[0]), coarse)
         by_shape = np.tile(slope[:, None], free)
     elif isinstance(kernel, Matern) and math.isfinite(kernel.nu):
-        log_w, log_c, _ = _gamma(float(kernel.nu))
+        log_w, log_c, _ = _gamma(float(kernel.nu), coarse)
         log_w, by_shape = -log_w, np.zeros((len(log_w), 0))
     lengths, free = _take_hyperparameter(kernel, "length_scale", theta)
     inverse = np.exp(log_w)[:, None] * np.broadcast_to(lengths, (dimension,)) ** -2.0
@@ -210,16 +215,23 @@ def _product_mixture(a: KernelMixture, b: KernelMixture) -> KernelMixture:
 
 
 @memo(64)
-def _gamma(shape: float) -> tuple[Array, Array, Array]:
+def _gamma(shape: float, coarse: bool) -> tuple[Array, Array, Array]:
     """Nodes log w, log weights c of E over w ~ Gamma(shape, rate shape), and ∂ c / ∂ log shape."""
     step = min(INTEGRAL.mixture_step, INTEGRAL.shape_step / math.sqrt(shape))
-    low = (math.log(INTEGRAL.mixture_error) + gammaln(shape + 1) - shape * math.log(shape)) / shape
-    high = math.log1p(-math.log(INTEGRAL.mixture_error) / shape + 8 / math.sqrt(shape))
+    error = INTEGRAL.mixture_error
+    if coarse:
+        step *= INTEGRAL.coarse_factor
+        error = INTEGRAL.coarse_error
+    low = (math.log(error) + gammaln(shape + 1) - shape * math.log(shape)) / shape
+    high = math.log1p(-math.log(error) / shape + 8 / math.sqrt(shape))
     x = np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
     if len(x) > INTEGRAL.max_terms:
         raise ValueError("The kernel is too rough.")
     log_c = shape * math.log(shape) - gammaln(shape) + shape * (x - np.exp(x)) + math.log(step)
     by_shape = shape * (math.log(shape) + 1 - float(digamma(shape)) + x - np.exp(x))
+    if coarse:
+        heavy = log_c > math.log(error)
+        return x[heavy], log_c[heavy], by_shape[heavy]
     return x, log_c, by_shape
 
 
@@ -248,6 +260,7 @@ class _Differences:
     width: Array
     rows: Index
     columns: Index
+    separately: bool  # whether columns are worked out without regard to each other
     same_word: Array  # chance that a word of one and a word of the other are the same
 
 
@@ -298,7 +311,8 @@ def _differences(a: Boxes, b: Boxes, j: int, separately: bool) -> _Differences:
             farthest2.append(np.maximum(z[:1] ** 2, z[-1:] ** 2))
     order = 2 - a.are_points - b.are_points
     same_word = _same_word(s, t, u, v)
-    return _Differences(order, found, farthest2, width, rows.ravel(), columns.ravel(), same_word)
+    rows, columns = rows.ravel(), columns.ravel()
+    return _Differences(order, found, farthest2, width, rows, columns, separately, same_word)
 
 
 def _same_word(s: Array, t: Array, u: Array, v: Array) -> Array:
@@ -330,6 +344,10 @@ def box_covariance(
         parameters = m.d_weights.shape[1]
     else:
         parameters = 0
+    if len(among.dimensions) == 1 and np.isfinite(m.inverse).all():
+        (along,) = among.dimensions
+        if not along.separately:
+            return _along_one_input(m, along, parameters)
     tables = [
         _factors(m.inverse[:, j], differences, gradient)
         for j, differences in enumerate(among.dimensions)
@@ -349,6 +367,27 @@ def box_covariance(
                         np.multiply, parts[:j] + parts[j + 1 :], tables[j][1][t]
                     )
     return total, slopes
+
+
+def _along_one_input(m: KernelMixture, along: _Differences, parameters: int) -> tuple[Array, Array]:
+    """The same for one input of numbers: terms add up before they are spread over all pairs."""
+    weights = np.exp(m.log_weights)
+    total: Array | float = 0.0
+    for (sign, z, where), (farthest2,) in zip(along.tables, along.farthest2, strict=True):
+        sums = np.zeros((1 + parameters, len(z)))
+        for t, weight in enumerate(weights):
+            p = float(m.inverse[t, 0])
+            if p * farthest2 > INTEGRAL.constant_exponent:
+                value, by_p = _antiderivative(z, p, along.order)
+            else:
+                value = z**along.order / max(along.order, 1)
+                by_p = np.zeros(len(z))
+            sums[0] += weight * value
+            for k in range(parameters):
+                sums[1 + k] += weight * (m.d_weights[t, k] * value + m.d_inverse[t, 0, k] * by_p)
+        total = total + sign * sums[:, where]
+    tables = np.array([_expand_to_boxes(table, along) for table in np.asarray(total)])
+    return tables[0], np.moveaxis(tables[1:], 0, -1)
 
 
 def _factors(p: Array, along: _Differences, gradient: bool) -> tuple[list[Array], list[Array]]:

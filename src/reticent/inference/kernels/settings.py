@@ -143,6 +143,9 @@ class IntegralSettings:
         Largest step of the trapezoidal rule in log w, whose error is about exp(−π²/step).
     shape_step : float
         The same times the root of the shape: Gamma distributions get narrow.
+    coarse_factor, coarse_error : float
+        Of a prior that nobody gave: how many times the step is longer, and the least weight of a
+        Gaussian. Matérn 5/2 has 8 of them then, instead of 50, and is right to 4·10⁻⁴.
     max_terms : int
         Most Gaussians of a mixture; time is in proportion.
     constant_exponent : float
@@ -152,6 +155,8 @@ class IntegralSettings:
     mixture_error: Numerical[float] = 1e-12
     mixture_step: Numerical[float] = 0.3
     shape_step: Numerical[float] = 0.6
+    coarse_factor: Numerical[float] = 2.5
+    coarse_error: Numerical[float] = 1e-4
     max_terms: Numerical[int] = 2000
     constant_exponent: Numerical[float] = 1e-14
 

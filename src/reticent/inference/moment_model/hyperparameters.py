@@ -7,7 +7,7 @@ weight is its evidence over the density of both proposals together, so that neit
 right by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from scipy.stats import norm, qmc
 
 from reticent.inference.moment_model.settings import EVIDENCE_SEARCH
 
-__all__ = ["sample_around_mode", "weigh_hypotheses"]
+__all__ = ["sample_around_mode", "weigh_hypotheses", "weigh_models"]
 
 Array = NDArray[np.float64]
 Evidence = Callable[[Array], tuple[float, Array]]  # its logarithm, and the gradient
@@ -33,6 +33,33 @@ def weigh_hypotheses(
     """
     if not (high > low).any():
         return low, low[None, :], np.ones(1)
+    return _weigh(evidence, low, high, trials, most)[:3]
+
+
+def weigh_models(
+    evidences: Sequence[Evidence], low: Array, high: Array, trials: int, most: int
+) -> tuple[list[Array], NDArray[np.intp], Array, Array]:
+    """The same for several models of equal prior odds, whose parameters are in the same box.
+
+    Returns the highest point of each model; the number of the model of each point, (k,); the
+    points, (k, p); and their weights, (k,). Models that hardly have any weight have no points.
+    """
+    found = [_weigh(evidence, low, high, trials, most) for evidence in evidences]
+    totals = np.array([total for *_, total in found])
+    odds = np.exp(totals - logsumexp(totals))
+    kept = np.flatnonzero(odds > EVIDENCE_SEARCH.dropped_weight)
+    weights = np.concatenate([odds[number] * found[number][2] for number in kept])
+    numbers = np.repeat(kept, [len(found[number][2]) for number in kept])
+    points = np.concatenate([found[number][1] for number in kept])
+    return [best for best, *_ in found], numbers, points, weights / weights.sum()
+
+
+def _weigh(
+    evidence: Evidence, low: Array, high: Array, trials: int, most: int
+) -> tuple[Array, Array, Array, float]:
+    """Mode, points, their weights, and the logarithm of the mean evidence, up to a constant."""
+    if not (high > low).any():
+        return low, low[None, :], np.ones(1), evidence(low)[0]
     climb, full = _free_objective(evidence, low, high)
     low, high = low[high > low], high[high > low]
     places = qmc.Halton(len(low), scramble=False).random(2 * trials + 1)[1:]
@@ -50,6 +77,7 @@ def weigh_hypotheses(
     tail = EVIDENCE_SEARCH.proposal_tail
     near = best + norm.ppf(places[trials:] * (1 - 2 * tail) + tail) @ lower.T
     points = np.vstack([even, near, best])
+    drawn = len(points)
     inside = ((points >= low) & (points <= high)).all(axis=1)
     points = points[inside]
     values = np.array([-climb(theta)[0] for theta in points])
@@ -60,7 +88,8 @@ def weigh_hypotheses(
         - 0.5 * len(low) * np.log(2 * np.pi)
     )
     proposal = np.logaddexp(normal, -np.log(high - low).sum()) - np.log(2)
-    weights = np.exp(values - proposal - logsumexp(values - proposal))
+    total = logsumexp(values - proposal)
+    weights = np.exp(values - proposal - total)
     order = np.argsort(-weights, kind="stable")
     order = order[
         : min(
@@ -72,6 +101,7 @@ def weigh_hypotheses(
         full(best),
         np.array([full(theta) for theta in points[order]]),
         weights[order] / weights[order].sum(),
+        float(total) - float(np.log(drawn)),
     )
 
 

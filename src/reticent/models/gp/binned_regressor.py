@@ -9,13 +9,13 @@ the evidence of the released bins.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
-from math import hypot, prod, sqrt
+from math import hypot, inf, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
@@ -29,6 +29,7 @@ from reticent.inference.binned.posterior import (
     RegionObservations,
     Regions,
     likelihood_quadratics,
+    occupied_outputs,
     occupied_part,
 )
 from reticent.inference.inputs.complete_records import (
@@ -90,7 +91,8 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         The prior of the function, in the units of the data (for counts: of records per unit of
         volume): sums and products of ConstantKernel, RBF, Matern, RationalQuadratic. A
         hyperparameter's own bounds are its prior; "fixed" means fixed. Default: an RBF kernel with
-        a length for each input; for means also a constant; words in no order have effects of their
+        a length for each input; for means also a constant, and a Matérn kernel with ν = 5/2 in its
+        place as far as the released bins speak for it; words in no order have effects of their
         own, alone and with the other inputs. A kernel that is given sees codes, and is refused for
         more than two words in no order; beside it, the level of means may be anywhere in the range
         of y.
@@ -278,26 +280,38 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 "given by noise=…"
             )
 
-    def _kernel(self, bounds: Bounds, kind: str, unit: float, shortest: Array) -> Kernel:
+    def _kernel(
+        self,
+        bounds: Bounds,
+        kind: str,
+        unit: float,
+        shortest: Array,
+        output_variance: float = 1.0,
+        *,
+        smoothness: float = inf,
+    ) -> Kernel:
         """The kernel in units of the data; ``unit``: half-range of y, or the uniform density.
 
         A given kernel says how a function varies; its level may be anywhere in the range of y. The
-        default's lengths begin at ``shortest`` half-ranges of each input (inputs,).
+        default's lengths begin at ``shortest`` half-ranges of each input (inputs,); its functions
+        vary as outputs may, whose variance is ``output_variance`` of that of even ones, and it is
+        an RBF kernel, or a Matérn kernel of this ``smoothness``.
         """
         if self.kernel is not None and kind == self.kind:
             if kind == "count":
                 return clone(self.kernel)
             return clone(self.kernel) + ConstantKernel(PRIOR.level_variance * unit**2, "fixed")
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
-        limits = tuple(limit * unit**2 for limit in BINNED.variance_range)
         longest = BINNED.length_range[1] * half
         length_bounds = np.column_stack([shortest * half, longest])
         length = np.sqrt(shortest * half * longest)
         axes = axes_of(bounds)
         words = any(axis.shape == "words" for axis in axes)
 
-        def constant(variance: float) -> Kernel:
-            return ConstantKernel(variance * unit**2, limits)
+        def constant(variance: float, scale: float = 1.0) -> Kernel:
+            square = scale * unit**2
+            limits = tuple(limit * square for limit in BINNED.variance_range)
+            return ConstantKernel(variance * square, limits)
 
         if kind == "count" and not words:
             return constant(BINNED.density_variance) * RBF(length, length_bounds)
@@ -305,10 +319,12 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             first = second = constant(BINNED.density_variance)
         else:
             first = constant(BINNED.constant_variance)
-            second = constant(BINNED.function_variance)
-        if not words:
+            second = constant(BINNED.function_variance, output_variance)
+        if not words and smoothness == inf:
             return first + second * RBF(length, length_bounds)
-        return mixed_kernel(axes, length, length_bounds, first, second)
+        if not words:
+            return first + second * Matern(length, length_bounds, nu=smoothness)
+        return mixed_kernel(axes, length, length_bounds, first, second, nu=smoothness)
 
     def learn(self, curator: Oracle) -> None:
         """Release all bins at once."""
@@ -358,6 +374,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             float(shortest.min()),
             bool(self.learn_kernel),
             trials,
+            coarse=self.kernel is None,
         )
         if self.learn_kernel == EXPONENTIAL:
             prior = self._choose_kernel(curator, prior, grid, release)
@@ -503,11 +520,19 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 inside_variance = (self.counts_sd_**2).sum()
             complement, complement_sd = decoded.spread
             squares = float(inside - complement), float(complement_sd**2 + inside_variance)
+        output_variance = occupied_outputs(decoded.sums, decoded.sums_sd**2, counts, squares)
         if prior.learn:
             occupied = occupied_part(self._regions, counts, counts_variance, prior.half)
             shortest = _shortest_lengths(grid, bounds, occupied)
-            kernel = self._kernel(bounds, "mean", self._half, shortest)
-            prior = replace(prior, kernel=kernel, shortest=float(shortest.min()))
+            # over all of the box, it may vary by more than where records stand
+            numbers = [kind.levels is None for kind in bounds.x_kinds]
+            least = min(occupied[numbers].tolist(), default=1.0)
+            variance = min(output_variance / least**2, 1.0)
+            common = bounds, "mean", self._half, shortest, variance
+            prior = replace(prior, kernel=self._kernel(*common), shortest=float(shortest.min()))
+            if self.kernel is None and any(numbers):
+                rougher = self._kernel(*common, smoothness=BINNED.smoothness)
+                prior = replace(prior, rougher=rougher)
         self.sums_ = self._half * decoded.sums
         self.sums_sd_ = self._half * decoded.sums_sd
         if self.noise is None:
@@ -524,6 +549,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             neighbours=region_neighbours(grid, bounds),
             noise2=noise2,
             squares=squares,
+            output_variance=output_variance,
         )
         self.noise_ = self._half * sqrt(self._posterior.noise_variance)
 

@@ -310,7 +310,11 @@ class BinnedSettings:
     min_count : float
         Smallest number of records in a bin that scores assume: variances stay positive.
     constant_variance, function_variance : float
-        Prior variances without a kernel, in squared half-ranges of y: constant and function.
+        Prior variances without a kernel: of the constant in squared half-ranges of y, of the
+        function in those of where outputs lie.
+    smoothness : float
+        Of the default's means, ν of a Matérn kernel, which is as likely beforehand as an RBF
+        kernel: functions of real data bend more in some places than in others.
     density_variance : float
         Prior variance of a density without a kernel, relative to a uniform one.
     length_range : tuple of float
@@ -347,6 +351,7 @@ class BinnedSettings:
     min_count: float = BinnedPosteriorSettings.min_count
     constant_variance: Prior[float] = 0.2
     function_variance: Prior[float] = 0.1
+    smoothness: Prior[float] = 2.5
     density_variance: Prior[float] = 0.3
     length_range: Prior[tuple[float, float]] = (0.1, 5)
     variance_range: Prior[tuple[float, float]] = (1e-5, 1e5)
