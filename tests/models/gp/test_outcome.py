@@ -6,6 +6,7 @@ import pytest
 import reticent
 from reticent.errors import BadInput
 from reticent.inference.moment_model.outcomes import Outcome
+from reticent.reporting.registry import presenter_of
 
 
 def flat(chance, n, seed):
@@ -46,10 +47,43 @@ def test_columns_of_yes_and_no_are_binary_unless_said_otherwise():
     options = {"bounds": bounds, "epsilon": 5.0, "delta": 1e-5, "stages": 2, "random_state": 0}
     binary = reticent.GPRegressor(**options).fit(x, y)
     real = reticent.GPRegressor(outcome="real", **options).fit(x, y)
+    assert (binary.outcome_, real.outcome_) == ("binary", "real")
     (noise,) = binary.variance_parts([[0.0]])["noise"]
     (mean,) = binary.predict([[0.0]])
     assert noise == pytest.approx(mean * (1 - mean))
     assert real.variance_parts([[0.0]])["noise"] == pytest.approx(real.noise_**2)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_numbers_of_two_values_are_recognised_where_the_releases_tell(seed):
+    model = fitted(*flat(0.02, 5_000, seed), 1, epsilon=3.0)
+    assert model.outcome_ == "binary"
+    points = np.linspace(-0.9, 0.9, 7)[:, None]
+    mean, std = model.predict(points, return_std=True)
+    assert (np.abs(mean - 0.02) < 3 * std).all()
+    assert model.variance_parts(points)["noise"] == pytest.approx(mean * (1 - mean))
+    lower, upper = model.predict_band(points)
+    assert ((lower >= 0) & (upper <= 1)).all()
+    (block,) = presenter_of(model).summary()
+    assert "output is 0 or 1, as far as the releases tell" in block.sentences
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 1.0])
+def test_other_numbers_are_not_taken_for_two_values(spread):
+    """With a spread of half a range their mean square is that of two values, by accident."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-1, 1, (5_000, 1))
+    model = fitted(x, rng.normal(0.5, spread, 5_000), 1)
+    assert model.outcome_ == "real"
+    assert model.noise_ == pytest.approx(spread, rel=0.15)
+
+
+def test_each_output_has_an_outcome_of_its_own():
+    x, y = flat(0.3, 2_000, 6)
+    both = np.stack([y, 0.5 + 0.1 * x[:, 0]], axis=1)
+    bounds = reticent.Bounds(x=[(-1, 1)], y=[(0, 1), (0, 1)])
+    model = reticent.GPRegressor(bounds=bounds, epsilon=5.0, delta=1e-6, random_state=0)
+    assert model.fit(x, both).outcome_ == ["binary", "real"]
 
 
 @pytest.mark.parametrize(("outcome", "power"), [("count", 1), ("positive", 2)])

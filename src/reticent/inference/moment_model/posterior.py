@@ -83,7 +83,8 @@ from reticent.inference.moment_model.relevance import (
     learned_relevance,
     mixed_factor,
 )
-from reticent.inference.moment_model.settings import NOISE_SCALE, POSTERIOR
+from reticent.inference.moment_model.settings import NOISE_SCALE, POSTERIOR, TWO_VALUES
+from reticent.inference.two_values.posterior import TwoValuedPosterior
 from reticent.number_kinds import Numerical
 from reticent.privacy.row_maps.residual_gram import SizeMoments
 
@@ -153,6 +154,8 @@ class StagedPosterior:
         Of `GramEstimator`.
     relevance : RelevanceModel, optional
         How prior variances of independent weights may differ from the hypotheses'.
+    two_value_log_odds : float
+        Log odds a priori that all outputs are at an end of the range of y.
 
     Attributes
     ----------
@@ -167,6 +170,8 @@ class StagedPosterior:
         by this clips are chosen.
     possible_tail : NoiseTail
         The same by what the range of y lets expect, which the releases may not show: for bands.
+    two_values : TwoValuedPosterior or None
+        What is known if all outputs are at an end of the range of y; None where that is excluded.
     """
 
     hypotheses: Array
@@ -192,6 +197,7 @@ class StagedPosterior:
     clipped: bool = True  # whether clips cut residuals at all
     even_moment: Array | None = None  # E[φφᵀ] over many more points
     relevance: RelevanceModel | None = None  # how variances may differ from the hypotheses'
+    two_value_log_odds: float = -math.inf  # that all outputs are at an end of the range of y
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -234,6 +240,7 @@ class StagedPosterior:
             fitted_constant if self.constant_weights is None else self.constant_weights,
             dtype=np.float64,
         )
+        self.two_values = self._begin_two_values(self.two_value_log_odds, None)
         # factor on the odds that noise is not normal
         self._doubt = 1.0 if self.learn_noise else POSTERIOR.doubt_of_normal_noise
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
@@ -288,8 +295,16 @@ class StagedPosterior:
         self._solve()
 
     def residual_sd(self) -> float:
-        """Standard deviation of a residual, in half-ranges of y."""
-        return math.sqrt(self.posterior_variance() + self.s2)
+        """Standard deviation of a residual, in half-ranges of y.
+
+        Larger if outputs may have two values, by the probability of that; never smaller, as the
+        bounds of y may be too narrow.
+        """
+        variance = self.posterior_variance() + self.s2
+        if self.two_values is not None and self.stages:
+            share = self.two_values.probability
+            variance += share * max(self.two_values.residual_variance - variance, 0.0)
+        return math.sqrt(variance)
 
     def posterior_variance(self) -> float:
         """Posterior variance of φᵀw, averaged over the records."""
@@ -324,6 +339,8 @@ class StagedPosterior:
             The weights w_k that residuals were taken of.
         """
         self._gram.add(B, B_sd)
+        if self.two_values is not None:
+            self.two_values.add(A, A_sd, centre, r, (q / self.n, q_sd / self.n))
         review = len(self.stages) + 1 >= POSTERIOR.review_growth * self._stages_at_review
         if review:
             self._update_gram()
@@ -364,6 +381,79 @@ class StagedPosterior:
         self._solve()
         if review:
             self._review()
+        self._weigh_two_values(review=review)
+
+    def _weigh_two_values(self, *, review: bool) -> None:
+        """The function if all outputs are at an end of the range of y; in a review, whether."""
+        alternative = self.two_values
+        if alternative is None:
+            return
+        log_weights = np.broadcast_to(self.log_prior_weights, len(self._roots))
+        log_weights = log_weights - np.log(np.exp(log_weights).sum())
+        alternative.update(self._gram, self._roots, log_weights, review=review)
+        if review:
+            longest = self.longest_residual()
+            otherwise = self.mean, self.covariance
+            alternative.weigh(self._gram, otherwise, longest, self.count_variance)
+        if not alternative.probability >= TWO_VALUES.negligible:
+            self.two_values = None
+
+    @property
+    def has_two_values(self) -> bool:
+        """Whether all outputs are, with high probability, at an end of the range of y."""
+        if self.two_values is None or not self.stages:
+            return False
+        return self.two_values.probability > TWO_VALUES.recognised
+
+    def inherit_two_values(
+        self, old: "StagedPosterior", observation: tuple[Array, Array] | None = None
+    ) -> None:
+        """Go on with what another posterior knows of whether outputs have two values.
+
+        ``observation``: what it knows of the weights if they have.
+        """
+        if old.two_values is None:
+            self.two_values = None
+        elif self.two_values is not None:
+            self.two_values = self._begin_two_values(old.two_values.log_odds, observation)
+
+    def _begin_two_values(
+        self, log_odds: float, observation: tuple[Array, Array] | None
+    ) -> TwoValuedPosterior | None:
+        weighted = self.constant_weights is not None
+        missed = float(np.mean((self.points @ self._weights_of_one - 1) ** 2))
+        if log_odds == -math.inf or (missed > TWO_VALUES.largest_miss and not weighted):
+            return None
+        return TwoValuedPosterior(
+            self.points,
+            self._weights_of_one,
+            log_odds,
+            weighted=weighted,
+            damped=self.damping > 0,
+            prior_observation=observation or (np.zeros((0, len(self.mean))), np.zeros(0)),
+            relevance=self.relevance if self.learn_prior else None,
+        )
+
+    @property
+    def centre(self) -> Array:
+        """Weights (m,) that the next stage's residuals are taken from."""
+        if self.two_values is not None and self.has_two_values:
+            return self.two_values.mean
+        return self.mean
+
+    def averaged_with_two_values(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+        """Mean and covariance of w, to report, from those if outputs have not just two values.
+
+        The mean is one of the two; the covariance knows of both.
+        """
+        if self.two_values is None:
+            return mean, covariance
+        share = self.two_values.probability
+        apart = self.two_values.mean - mean
+        mixed = (1 - share) * covariance + share * self.two_values.covariance
+        if self.has_two_values:
+            return self.two_values.mean, mixed + (1 - share) * np.outer(apart, apart)
+        return mean, mixed + share * np.outer(apart, apart)
 
     def finish(self) -> None:
         """Review everything once more after the last stage."""
@@ -371,6 +461,7 @@ class StagedPosterior:
             self._update_gram()
             self._solve()
             self._review()
+            self._weigh_two_values(review=True)
 
     def _learn_relevance(self, model: RelevanceModel) -> None:
         """Let the releases say which inputs matter more, and which less, than others."""

@@ -46,7 +46,7 @@ from reticent.inference.moment_model.outcomes import OUTCOMES, Outcome
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
 from reticent.inference.moment_model.relevance import RelevanceModel
-from reticent.inference.moment_model.settings import JOINT
+from reticent.inference.moment_model.settings import JOINT, POSTERIOR, TWO_VALUES
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import (
     count_complete_records,
@@ -113,7 +113,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         spread is known, residuals are never clipped, and means are in the range. "count": the
         variance grows with the mean, which is not below 0. "positive": amounts whose standard
         deviation grows with the mean. Default: "binary" for outputs of yes and no, "real" for
-        others. ``noise`` and ``noise_column`` are for "real" alone.
+        others; of numbers whose outcome is not given the releases may tell that they are binary
+        (``outcome_``). ``noise`` and ``noise_column`` are for "real" alone.
     noise_column : str or int, optional
         A column of X (by name, or by position where bounds have no names) that is no input: it
         holds the known standard deviation of each record's observation noise. Its range stands in
@@ -146,6 +147,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     noise_range_
         Least and largest standard deviation of the noise among the middle 98 % of the records: it
         may depend on the inputs (`variance_parts`). None with ``noise_column``.
+    outcome_
+        What outputs are taken for: ``outcome``, or "binary" if the releases tell that numbers are
+        all at an end of the range of y; one for each output if there are several.
     prior_std_
         Standard deviation of the function before the fit, on average over the box.
     n_complete_, n_complete_sd_
@@ -275,6 +279,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             found.append(Outcome(outcome, float(low), float(high)))
         return found
 
+    def _two_value_log_odds(self, outcome: Outcome) -> float:
+        """Log odds a priori that numbers of an output are all at an end of its range.
+
+        Who states a noise level speaks of normal noise; who says what outputs are, knows.
+        """
+        if self.outcome is not None or outcome.kind != "real" or self.noise_column is not None:
+            return -math.inf
+        if self.noise is not None:
+            return TWO_VALUES.log_odds + math.log(POSTERIOR.doubt_of_normal_noise)
+        return TWO_VALUES.log_odds
+
     def _check_noise_parameters(self) -> None:
         if not (isinstance(self.noise_column, str) or is_integer(self.noise_column, -math.inf)):
             raise BadInput(
@@ -386,7 +401,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 state = self._refine_kernels(curator, state, k, stages)
             effective_records = self._complete.mean / curator.noise_multiplier
             thresholds = self._clip_thresholds(state, k, stages, effective_records)
-            means = np.array([posterior.mean for posterior in state.posteriors])
+            means = np.array([posterior.centre for posterior in state.posteriors])
             statistic: ResidualGram
             if k == self._sizes_stage(curator.bounds, stages):
                 sizes = self._size_thresholds(state)
@@ -542,6 +557,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     clipped=outcome.kind != "binary",
                     even_moment=even_moment,
                     relevance=relevance,
+                    two_value_log_odds=self._two_value_log_odds(outcome),
                 )
             )
         represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))
@@ -589,7 +605,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return state
         along = [density.mean(axis=0) for density in marginal_densities(points, densities)]
         prior = self._make_prior(curator.bounds, warp)
-        return self._initial_state(curator, prior, stages - k, along, warp, k)
+        zoomed = self._initial_state(curator, prior, stages - k, along, warp, k)
+        for new, old in zip(zoomed.posteriors, state.posteriors, strict=True):
+            new.inherit_two_values(old)
+        return zoomed
 
     def _refine_kernels(
         self, curator: Oracle, state: StageState, k: int, stages: int
@@ -686,11 +705,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self.kernel_: Any = [output.kernel for output in self._outputs]
         self.noise_: Any = np.array([output.noise_std for output in self._outputs])
         self.noise_range_: Any = np.array([output.noise_range for output in self._outputs])
+        self.outcome_: Any = [output.outcome.kind for output in self._outputs]
         self.prior_std_: Any = np.array([output.prior_std for output in self._outputs])
         if len(self._outputs) == 1:
             self.kernel_ = self._outputs[0].kernel
             self.noise_ = self._outputs[0].noise_std
             self.noise_range_ = self._outputs[0].noise_range
+            self.outcome_ = self._outputs[0].outcome.kind
             self.prior_std_ = self._outputs[0].prior_std
 
     def _output_posterior(
@@ -739,9 +760,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             covariance = posterior.error_covariance(support)
             if self.kernel is not None:
                 mean = posterior.model_averaged_mean()
+        mean, covariance = posterior.averaged_with_two_values(mean, covariance)
+        if posterior.has_two_values:
+            outcome = replace(outcome, kind="binary")
         nonprivate = posterior.nonprivate_covariance()
         noise_scale = None
-        if state.sizes:
+        if state.sizes and not posterior.has_two_values:
             noise_scale = posterior.noise_scale(state.sizes[j], phi, mean, covariance)
             covariance, nonprivate = (
                 posterior.with_uneven_noise(one, noise_scale, phi, private=private)

@@ -103,6 +103,12 @@ class StageState:
         )
         posterior.noise_per_threshold = old_posterior.noise_per_threshold
         posterior.second_sd_per_threshold = old_posterior.second_sd_per_threshold
+        observation = None
+        if old_posterior.two_values is not None:
+            observation = old_posterior.two_values.transferred_observation(
+                onto, beyond, stages_ratio
+            )
+        posterior.inherit_two_values(old_posterior, observation)
         return replace(self, posteriors=[posterior], unrefined=old)
 
     def count_records(self, release: Release, total: UnitTotal) -> CompleteRecords:

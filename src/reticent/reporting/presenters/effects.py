@@ -95,6 +95,17 @@ class RegressionOutput:
         return self.column.title
 
     @property
+    def recognised_values(self) -> tuple[float, float] | None:
+        """Its two values, where the releases told that it has no others and nobody had said so."""
+        found = getattr(self.model, "outcome_", None)
+        if found is None or self.model._params.get("outcome") is not None:
+            return None
+        if np.atleast_1d(found)[self.index] != "binary":
+            return None
+        low, high = self.model.releases_[0].bounds.y[self.index]
+        return float(low), float(high)
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Where its mean can lie at all: a rate within 0 and 1, a density not below 0."""
         if getattr(self.model, "kind", "") == "count":

@@ -173,6 +173,10 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
                 f"{output.title} spreads in each record by a known level of its own around the "
                 "function"
             ]
+        two_values = output.recognised_values
+        if two_values is not None:
+            lower, upper = two_values
+            return [f"{output.title} is {lower:g} or {upper:g}, as far as the releases tell"]
         told = f"{output.title} spreads by about {size} around the function"
         if self._noise_grows():
             told += " on average; it grows with the mean"
