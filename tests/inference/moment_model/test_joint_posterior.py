@@ -57,7 +57,13 @@ def simulated(seed, n=2000, noise=0.2, sd=1e-6, r=1e3, stages=4, draw=None):
 def no_bias(stages=4):
     one = np.eye(M)[0] / 0.4
     return ClipBias(
-        np.zeros((stages, 2)), np.zeros(2), np.eye(2), np.zeros(stages), one, local_sd=0.5
+        np.zeros((stages, 2, M)),
+        np.zeros(2),
+        np.eye(2),
+        np.zeros(stages),
+        one,
+        np.eye(M),
+        local_sd=0.5,
     )
 
 
@@ -140,9 +146,10 @@ def test_doubt_about_the_level_is_in_the_band_and_moves_the_level():
     one = np.eye(M)[0] / 0.4
 
     def with_bias(mean, variance, unseen):
-        stages = np.full((4, 2), [0.1, 0.0])
+        shifts = np.full((4, 2, 1), [[0.1], [0.0]]) * one
         covariance = variance * np.diag([1.0, 0.0])
-        return ClipBias(stages, np.array([mean, 0.0]), covariance, np.full(4, unseen), one, 0.0)
+        mean = np.array([mean, 0.0])
+        return ClipBias(shifts, mean, covariance, np.full(4, unseen), one, np.eye(M), 0.0)
 
     # all stages are off by −.1: the level of the function by as much
     moved = solved(moments, model, bias=with_bias(1.0, 0.0, 0.0))
@@ -152,6 +159,17 @@ def test_doubt_about_the_level_is_in_the_band_and_moves_the_level():
         wider = solved(moments, model, bias=bias).covariance - plain.covariance
         added = np.sqrt(np.einsum("gi,ij,gj->g", features(POINTS), wider, features(POINTS)))
         assert added == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_shift_that_differs_between_places_is_taken_out_where_it_is():
+    _, _, _, moments, model = simulated(7, sd=20.0)
+    plain = solved(moments, model)
+    one = np.eye(M)[0] / 0.4
+    growing = np.array([0.25, 0.3, 0.0, 0.0, 0.0])
+    shifts = np.broadcast_to(growing, (4, 1, M))
+    bias = ClipBias(shifts, np.ones(1), np.zeros((1, 1)), np.zeros(4), one, np.eye(M), 0.0)
+    moved = features(POINTS) @ (plain.mean - solved(moments, model, bias=bias).mean)
+    assert moved == pytest.approx(features(POINTS) @ growing, abs=0.02)
 
 
 def test_clipped_moments_of_noise_are_those_of_draws():

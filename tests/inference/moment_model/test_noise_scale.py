@@ -58,8 +58,8 @@ def test_scales_that_sizes_tell_are_found(unknown):
     found = fit_noise_scale(released(truth, 30.0, unknown=unknown), 0.5, np.eye(6))
     assert found.varying > 0.999
     wanted = truth - np.log(np.mean(np.exp(truth)))
-    assert found.log_ratio(FUNCTIONS) == pytest.approx(wanted, abs=0.2)
-    assert found.range == pytest.approx(np.exp(wanted[[0, -1]] / 2), rel=0.1)
+    assert found.log_ratio(FUNCTIONS) == pytest.approx(wanted, abs=0.2 + 5 * unknown)
+    assert found.range == pytest.approx(np.exp(wanted[[0, -1]] / 2), rel=0.1 + 3 * unknown)
     assert np.mean(np.exp(found.log_ratio(FUNCTIONS))) == pytest.approx(1.0, rel=1e-3)
 
 
@@ -89,3 +89,16 @@ def test_noise_of_one_scale_or_unseen_stays_constant(privacy_sd):
         assert found.varying < 0.6
         ratios.append(np.exp(np.abs(found.log_ratio(FUNCTIONS))).max())
     assert max(ratios) < 1.1
+
+
+def test_what_the_error_of_the_function_does_to_sizes_of_lopsided_noise_is_no_scale():
+    """Nine of ten records lie below the mean: where that is too low by .1, sizes are by .08."""
+    error = 0.1 * np.sin(3 * POINTS)
+    sizes = released(np.zeros(len(POINTS)), 30.0)
+    moved = 20_000 * FUNCTIONS.T @ (EVEN * 2 * 0.8 * error / 2.0)
+    unknown = 0.01 * np.exp(-((POINTS[:, None] - POINTS) ** 2) / 0.5)
+    found = fit_noise_scale(
+        replace(sizes, cross=sizes.cross + moved, unknown=unknown), 1.0, np.eye(6)
+    )
+    assert found.varying < 0.7
+    assert np.abs(found.log_ratio(FUNCTIONS)).max() < 0.1

@@ -83,3 +83,20 @@ def test_few_stages_release_no_sizes():
     model = GPRegressor(bounds=LINE, stages=5, **PROMISE).fit(*table(500))
     low, high = model.noise_range_
     assert low == high == model.noise_
+
+
+def test_skewed_outputs_whose_spread_grows_are_not_told_too_low_where_it_is_large():
+    """One shift for all places would leave a slope of −.036, with a standard error of .01."""
+    at = np.linspace(-0.95, 0.95, 39)[:, None]
+    slopes = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, (40_000, 1))
+        noise = np.exp(rng.normal(size=len(x))) - np.exp(0.5)
+        y = 5 + np.sin(3 * x[:, 0]) + (0.2 + 0.18 * x[:, 0]) * noise
+        model = GPRegressor(
+            bounds=Bounds(x=[(-1, 1)], y=(0, 30)), epsilon=1.0, delta=1e-5, random_state=seed
+        )
+        error = model.fit(x, y).predict(at) - 5 - np.sin(3 * at[:, 0])
+        slopes.append(np.polyfit(at[:, 0], error, 1)[0])
+    assert abs(np.mean(slopes)) < 0.02

@@ -23,6 +23,7 @@ from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 from reticent.number_kinds import Numerical
 
 __all__ = [
+    "ONE_SIZE",
     "ClipEffect",
     "NoiseTail",
     "TailPrior",
@@ -42,6 +43,7 @@ __all__ = [
 Array = NDArray[np.float64]
 _VARIANCE_GRID = np.geomspace(*CLIPPED_MOMENTS.variance_grid)
 _UNCLIPPED: Numerical[float] = 40.0  # standard deviations that a normal number never reaches
+ONE_SIZE = (np.ones(1), np.ones(1))
 _CORES = np.geomspace(*CLIPPED_MOMENTS.core_grid)
 _TAIL_MASSES = np.concatenate([[0.0], np.geomspace(*CLIPPED_MOMENTS.tail_masses)])
 _TAIL_ODDS = np.where(
@@ -256,19 +258,24 @@ def fit_noise_tails(
     r: Array,
     longest: float,
     priors: Sequence[TailPrior] = (TailPrior(),),
+    sizes: tuple[Array, Array] = ONE_SIZE,
 ) -> list[NoiseTail]:
     """Posterior of the noise's core and rare part, with each prior.
 
     For each stage (stages,): the variance of a residual that is not noise, the released second
     moment and its noise, and the clip threshold. ``s2``: what looks like the variance if noise is
-    normal; ``longest``: largest residual that the bounds of y allow. Laws whose weight is less than
-    rounding are left out.
+    normal; ``longest``: largest residual that the bounds of y allow. ``sizes``: how large the noise
+    is by its root mean square, and in what share of the records: the tail is that at size 1. Laws
+    whose weight is less than rounding are left out.
     """
     core = s2 * _CORES
     shortest = min(CLIPPED_MOMENTS.shortest_tail * math.sqrt(s2), longest / 2)
     lengths = np.geomspace(shortest, longest, CLIPPED_MOMENTS.tail_lengths)
-    normal = clipped_second_moment(explained + core[:, None], r)
-    tail = np.minimum(lengths[:, None], r) ** 2
+    normal = np.zeros((len(core), len(r)))
+    tail = np.zeros((len(lengths), len(r)))
+    for size, share in zip(*sizes, strict=True):
+        normal += share * clipped_second_moment(explained + size**2 * core[:, None], r)
+        tail += share * np.minimum(np.minimum(size * lengths, longest)[:, None], r) ** 2
     mass = _TAIL_MASSES[:, None, None]
     expected = (1 - mass) * normal[:, None, None] + mass * tail
     misfit = second - expected
@@ -280,7 +287,7 @@ def fit_noise_tails(
     log_likelihood = misfit.sum(axis=-1) / -2
     variances = (1 - mass[..., 0]) * core[:, None, None] + mass[..., 0] * lengths**2
     log_ratios = np.log(variances / s2)
-    cores, masses, sizes = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)
+    cores, masses, longs = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)
     tails = []
     for prior in priors:
         odds = np.where(_TAIL_MASSES > 0, prior.doubt, 1.0) * _TAIL_ODDS
@@ -294,7 +301,7 @@ def fit_noise_tails(
         weights = np.exp(log_weights - log_weights.max())
         kept = weights > CLIPPED_MOMENTS.negligible_weight
         shares = weights[kept] / weights.sum()
-        tails.append(NoiseTail(cores[kept], masses[kept], sizes[kept], shares))
+        tails.append(NoiseTail(cores[kept], masses[kept], longs[kept], shares))
     return tails
 
 
@@ -329,20 +336,34 @@ def estimate_clip_bias(
     return weigh_clip_bias(information, evidence, doubt)
 
 
-def weigh_clip_bias(information: Array, evidence: Array, doubt: float = 1.0) -> tuple[Array, Array]:
-    """The same from what releases say of skewness and lopsidedness, in canonical form.
+def weigh_clip_bias(
+    information: Array,
+    evidence: Array,
+    doubt: float = 1.0,
+    alternatives: Sequence[tuple[int, int]] = ((0, 1),),
+) -> tuple[Array, Array]:
+    """The same from what releases say of the causes, in canonical form.
 
-    Their precision (2, 2) and precision times mean (2,), without the prior.
+    Their precision (causes, causes) and precision times mean (causes,), without the prior. Each
+    alternative says which of the causes is the skewness and which the lopsidedness, in place of
+    those of other alternatives; all are as likely beforehand.
     """
-    prior_sd = np.array([CLIPPED_MOMENTS.skew_sd, CLIPPED_MOMENTS.lopsidedness_sd])
-    present = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])  # one or both, or neither
-    roots = present[:, :, None] * np.diag(prior_sd)
-    inner = np.eye(2) + roots @ information @ roots
-    covariances = roots @ np.linalg.solve(inner, roots)
+    log_odds = [0.0]
+    roots = [np.zeros(len(evidence))]
+    skewed, lopsided = _asymmetry_log_odds(doubt).tolist()
+    for skewness, lopsidedness in alternatives:
+        for core, rare in ((1, 0), (0, 1), (1, 1)):  # one or both
+            root = np.zeros(len(evidence))
+            root[skewness] = core * CLIPPED_MOMENTS.skew_sd
+            root[lopsidedness] = rare * CLIPPED_MOMENTS.lopsidedness_sd
+            roots.append(root)
+            log_odds.append(core * skewed + rare * lopsided - math.log(len(alternatives)))
+    diagonal = np.array(roots)[:, :, None] * np.eye(len(evidence))
+    inner = np.eye(len(evidence)) + diagonal @ information @ diagonal
+    covariances = diagonal @ np.linalg.solve(inner, diagonal)
     means = covariances @ evidence
-    log_odds = present @ _asymmetry_log_odds(doubt)
-    log_odds += (means @ evidence - np.log(np.linalg.det(inner))) / 2
-    probabilities = np.exp(log_odds - log_odds.max())
+    scores = np.array(log_odds) + (means @ evidence - np.log(np.linalg.det(inner))) / 2
+    probabilities = np.exp(scores - scores.max())
     probabilities /= probabilities.sum()
     mean = probabilities @ means
     apart = means - mean

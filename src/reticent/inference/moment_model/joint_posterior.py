@@ -76,23 +76,27 @@ class ClipBias:
 
     Parameters
     ----------
-    stages : (K, causes) array
-        Shift of each stage by each cause, in half-ranges of y, per unit of it.
+    shifts : (K, causes, m) array
+        Function by which each cause moves each stage, per unit of it: its weights.
     mean, covariance : (causes,) and (causes, causes) arrays
         What is known of the causes.
     unseen : (K,) array
         Root mean square of a further shift, all stages alike, that no release shows.
     constant : (m,) array
         Weights of the function that is one everywhere.
+    noise_size : (m, m) array
+        Map of a function's weights to those of it times the noise's standard deviation, by its
+        root mean square: shifts differ between places as that does.
     local_sd : float
         Part of a shift by which it may differ between places.
     """
 
-    stages: Array
+    shifts: Array
     mean: Array
     covariance: Array
     unseen: Array
     constant: Array
+    noise_size: Array
     local_sd: float
 
 
@@ -197,7 +201,7 @@ class _Linearisation:
         self._means, self._gains = self._clipped(weights)
         self._gain = self._gains @ p / p.sum()
         self._sample = self._view.estimate(p)
-        self._along = self._view.law @ problem.bias.constant
+        self._shifts = problem.bias.shifts @ self._view.law
         self._local = self._local_root()
         self._whitening = self._whitening_matrices(weights, covariance, density_covariance)
         self._jacobian = self._whitened(self._slopes(weights))
@@ -220,7 +224,11 @@ class _Linearisation:
         root = self._problem.prior_root
         centred = root - np.outer(bias.constant, mean @ root)
         variance = float((centred * (self._view.law @ centred)).sum()) / (self._n * p.sum())
-        return self._view.law @ centred * (bias.local_sd / math.sqrt(max(variance, 1e-300)))
+        return (
+            self._view.law
+            @ (bias.noise_size @ centred)
+            * (bias.local_sd / math.sqrt(max(variance, 1e-300)))
+        )
 
     def _whitening_matrices(
         self, weights: Array, covariance: Array, density_covariance: Array
@@ -240,7 +248,9 @@ class _Linearisation:
         ]
         moments = bias.covariance + np.outer(bias.mean, bias.mean)
         local = np.square(Q.T @ self._local).sum(axis=1)
-        shared += local[:, None, None] * (bias.stages @ moments @ bias.stages.T)
+        one = bias.constant @ view.law @ bias.constant
+        products = np.einsum("kcm,cd,ldm->kl", self._shifts, moments, bias.shifts, optimize=True)
+        shared += local[:, None, None] * products / one
         p = view.density
         delta = (weights - stages.centres) @ self._features.T
         same_records = self._problem.noise.covariance(delta, stages.thresholds, p)
@@ -303,8 +313,8 @@ class _Linearisation:
         weights = self._problem.prior_root @ at.weights
         p = self._problem.density.density(at.density)
         means, _ = self._clipped(weights)
-        shift = self._gain * (bias.stages @ bias.mean)
-        expected = self._n * (means * p) @ self._features + np.outer(shift, self._along)
+        expected = self._n * (means * p) @ self._features
+        expected += self._gain[:, None] * (bias.mean @ self._shifts)
         expected += self._gain[:, None] * ((weights - stages.centres) @ self._view.estimate(p))
         return np.asarray(expected)
 
@@ -341,9 +351,9 @@ class _Linearisation:
         """
         bias = self._problem.bias
         Q = self._view.directions
-        known = bias.stages @ _root(bias.covariance)
-        level = Q.T @ self._along
-        shifts = [known[:, None, :] * level[:, None]]
+        known = np.einsum("kcm,cd,ma->kad", self._shifts, _root(bias.covariance), Q, optimize=True)
+        level = Q.T @ (self._view.law @ (bias.noise_size @ bias.constant))
+        shifts = [known]
         fields = np.column_stack([level, Q.T @ self._local])
         shifts.append(bias.unseen[:, None, None] * fields)
         rows = self._whitened(self._gain[:, None, None] * np.concatenate(shifts, axis=2))

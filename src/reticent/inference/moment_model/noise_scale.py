@@ -10,6 +10,10 @@ prior but for its amplitude, which is zero (noise of one scale) or one of a few:
 Gauss–Newton steps, and the weight that the evidence gives it (Laplace). With few records or much
 privacy noise, no amplitude fits better than zero, and the noise stays what it was.
 
+Of noise that is not symmetric sizes move with the function's error, first of all: where most of it
+is below its mean, and the function is put too low, residuals look small. How fast is not known, but
+never faster than the error itself; as much is in the covariance.
+
 Sizes rather than squares (Davidian and Carroll, 1987): a clipped square says nothing about places
 whose noise is a tenth of that elsewhere.
 """
@@ -205,6 +209,8 @@ def _mode(sizes: ReleasedSizes, variance: float, root: Array) -> tuple[Array, fl
     summed = solve_lower(lower, sizes.gram.T).T @ onto  # the same, to its sums times features
     record_weights = sizes.features @ sizes.constant
     along = sizes.functions @ root
+    tilted = summed * (2 * record_weights / sizes.threshold)  # by the function's error, at most
+    tilted_covariance = tilted @ sizes.unknown @ tilted.T
     explained = sizes.explained
     explained_covariance = sizes.explained_covariance
 
@@ -226,6 +232,7 @@ def _mode(sizes: ReleasedSizes, variance: float, root: Array) -> tuple[Array, fl
         sampling = 4 * sizes.n * sizes.density * scatter * record_weights**2
         covariance = features.T @ (sampling[:, None] * features)
         covariance += moved @ explained_covariance @ moved.T
+        covariance += tilted_covariance
         covariance += np.diag(sizes.cross_variance + sizes.gram_variance @ coefficients**2)
         return (moved * noise) @ along, robust_cholesky(covariance, JITTER)
 

@@ -52,8 +52,14 @@ from reticent.inference.linalg import (
     times_root,
     weighted_sum,
 )
-from reticent.inference.moment_model.clipped_noise import ClippedNoise
+from reticent.inference.moment_model.clipped_noise import (
+    ClippedNoise,
+    NoiseSizes,
+    estimate_uneven_clip_bias,
+    uneven_clip_biases,
+)
 from reticent.inference.moment_model.clipping import (
+    ONE_SIZE,
     NoiseTail,
     TailPrior,
     clip_effect,
@@ -107,6 +113,7 @@ class _Stage:
     second: float  # q/n
     second_sd: float
     clip_threshold: float  # r
+    variance: float  # of a residual before the clip
     gain: float  # g
     skew_bias: float  # bias of A/g along the function 1, in units of B̂, per third cumulant
 
@@ -241,6 +248,11 @@ class StagedPosterior:
             dtype=np.float64,
         )
         self.two_values = self._begin_two_values(self.two_value_log_odds, None)
+        # shifts by clips that differ from place to place, as weights (stages, causes, m), and a map
+        # (m, m) of a function's weights to those of it times the noise's size; once that is known
+        self._uneven_shifts: Array | None = None
+        self._noise_size: Array = np.eye(m)
+        self._explained: Array = np.zeros(0)
         # factor on the odds that noise is not normal
         self._doubt = 1.0 if self.learn_noise else POSTERIOR.doubt_of_normal_noise
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
@@ -370,6 +382,7 @@ class StagedPosterior:
                 float(np.trace(distortion)) / len(distortion),
                 float(self._weights_of_one @ distortion @ self._weights_of_one),
                 *second_moment,
+                variance,
                 gain,
                 clip.skew_bias,
             )
@@ -502,36 +515,39 @@ class StagedPosterior:
         noises = np.array([stage.noise for stage in self.stages])
         distortions = np.array([stage.distortion for stage in self.stages])
         design = np.asfortranarray(times_root(B, self._root))
-        along = B @ self._weights_of_one
-        biases = self._clip_biases(self.tail)
+        weights_of_shifts = self._clip_shifts()
+        shifts = weights_of_shifts @ B
         bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
         bias_moments = bias_covariance + np.outer(bias_mean, bias_mean)
-        stage_variances = (
-            noises
-            + distortions
-            + ((biases @ bias_moments) * biases).sum(axis=1) * (along @ along) / m
-        )
+        moved2 = np.einsum("kcm,cd,kdm->k", shifts, bias_moments, shifts, optimize=True)
+        stage_variances = noises + distortions + moved2 / m
         tail_sds = np.sqrt(self._tail_variances())
         # clips may move the mean more at some places than at others, as the function differs
-        local = design @ design.T
+        places = design
+        if self._uneven_shifts is not None:
+            places = B @ times_root(self._noise_size, self._root)
+        local = places @ places.T
         local *= POSTERIOR.local_bias**2 / np.vdot(self._point_moment, self.prior)
+        square_of_one = self._weights_of_one @ B @ self._weights_of_one
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
             gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
             omega = 1 / (stage_variances + gram_errors)
             omega /= omega.sum()
             centre = omega @ centres
-            bias = omega @ biases
-            self._observed = omega @ observed + B @ centre - (bias @ bias_mean) * along
+            shift = np.tensordot(omega, shifts, 1)
+            self._observed = omega @ observed + B @ centre - bias_mean @ shift
             difference = self.mean - centre
             second = self.covariance + np.outer(difference, difference)
             gram_error = V * second
             np.fill_diagonal(gram_error, V @ np.diag(second))
+            moved = bias_moments @ np.tensordot(omega, weights_of_shifts, 1)
+            mean_square = float((moved * shift).sum() / square_of_one)
             noise = weighted_sum(
                 [*self._distortions, local.ravel(), B.ravel()],
-                [*omega**2, bias @ bias_moments @ bias, (omega @ tail_sds) ** 2],
+                [*omega**2, mean_square, (omega @ tail_sds) ** 2],
             ).reshape(m, m)
-            noise += (bias @ bias_covariance @ bias) * np.outer(along, along)
+            noise += shift.T @ bias_covariance @ shift
             noise.ravel()[:: m + 1] += omega**2 @ noises
             expected = max(float(np.trace(gram_error)), 1e-300)
             if self.damping:
@@ -545,17 +561,18 @@ class StagedPosterior:
             if change <= POSTERIOR.tolerance * math.sqrt(np.trace(self.covariance)):
                 break
         # a rare part that releases do not show, but leave room for, all on one side
-        unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
-        self._unseen_bias = unseen**2
+        unseen = self._clip_biases(self.possible_tail) - self._clip_biases(self.tail)
+        self._unseen_bias = (omega @ unseen[:, 1]) ** 2
 
     def _shift_covariance(self, mean_square: float) -> Array:
         """Covariance (m, m) of the error of ``mean`` by a shift of all that stages see.
 
-        ``mean_square``: of the shift, in squared half-ranges of y; it is as large everywhere, and
-        differs between places besides, as functions of the prior do.
+        ``mean_square``: of the shift, in squared half-ranges of y; it is as large as the noise is,
+        and differs between places besides, as functions of the prior do.
         """
         explained = np.eye(len(self.mean)) - self._unexplained()
         explained -= (self.covariance @ self._H.T) @ self._H
+        explained = explained @ self._noise_size
         everywhere = explained @ self._weights_of_one
         places = times_root(explained, self._root)
         local = POSTERIOR.local_bias**2 / float(np.vdot(self._point_moment, self.prior))
@@ -731,9 +748,65 @@ class StagedPosterior:
         return np.column_stack([self.s2**1.5 * skew_bias, -tail.shortfall(r) / gain])
 
     def _clip_bias(self, tail: NoiseTail, doubt: float) -> tuple[Array, Array]:
-        """Skewness and lopsidedness of the noise: mean (2,) and covariance (2, 2)."""
+        """Skewness and lopsidedness of the noise: mean (causes,), covariance (causes, causes)."""
+        if self._uneven_shifts is not None:
+            return self._uneven_clip_bias(doubt)
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
         return estimate_clip_bias(*self._output_sums(), along * self._clip_biases(tail), doubt)
+
+    def _clip_shifts(self) -> Array:
+        """Functions by which clips move the mean in each stage, per unit of each cause.
+
+        As weights (stages, causes, m): two causes that are the same everywhere, and once it is
+        known where noise is large those of `uneven_clip_biases` besides.
+        """
+        even = self._clip_biases(self.tail)[:, :, None] * self._weights_of_one
+        if self._uneven_shifts is None:
+            return even
+        return np.concatenate([even, self._uneven_shifts], axis=1)
+
+    def _uneven_clip_bias(self, doubt: float) -> tuple[Array, Array]:
+        """Mean and covariance of the causes, from sums of outputs along 1 and the noise's size."""
+        B = self._gram.damped_estimate
+        one = self._weights_of_one
+        along = np.column_stack([one, self._noise_size @ one - one])
+        centres = np.array([stage.centre for stage in self.stages])
+        sums = (np.array([stage.observed for stage in self.stages]) + centres @ B) @ along
+        gram_errors = (self.mean - centres) ** 2 + np.diag(self.covariance)
+        gram_errors = gram_errors @ self._gram.entry_variance
+        covariances = []
+        for stage, gram_error, distortion in zip(
+            self.stages, gram_errors, self._distortions, strict=True
+        ):
+            errors = distortion.reshape(B.shape) + np.diag(stage.noise + gram_error)
+            covariances.append(along.T @ errors @ along)
+        biases = self._clip_shifts() @ (B @ along)
+        return estimate_uneven_clip_bias(sums, np.array(covariances), biases, doubt)
+
+    def learn_noise_sizes(self, scale: NoiseScale, functions: Array) -> None:
+        """Take out what clips moved the mean by, knowing where noise is large.
+
+        Parameters
+        ----------
+        scale : NoiseScale
+            Of the noise.
+        functions : (points, m) array
+            Functions at the points: features of records that count whole.
+        """
+        if not self.clipped:
+            return
+        density = self.densities.mean(axis=0)
+        sizes = NoiseSizes.of(np.exp(scale.log_ratio(functions) / 2), density / density.sum())
+        tail = self._fitted_tails(sizes.slices)[0]
+        thresholds = np.array([stage.clip_threshold for stage in self.stages])
+        variances = np.array([stage.variance for stage in self.stages])
+        shifts = uneven_clip_biases(
+            (self.tail, tail), self.s2, sizes, thresholds, variances, self.longest_residual()
+        )
+        onto = sizes.map_of_weights(self.points) * (self.points @ self._weights_of_one)
+        self._uneven_shifts = np.einsum("mg,gkc->kcm", onto, shifts, optimize=True)
+        self._noise_size = onto @ (sizes.relative[:, None] * functions)
+        self._solve()
 
     def _tail_variances(self) -> Array:
         """What the rare part of the noise adds to the variance of A/g, in units of B̂; (stages,)."""
@@ -749,26 +822,42 @@ class StagedPosterior:
             self.tail = NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
             self.possible_tail = self.tail
             return
-        priors = [TailPrior(self._doubt)]
-        if self.learn_noise:
-            log_variance = math.log(self.noise_variance), POSTERIOR.log_noise_sd
-            priors.append(TailPrior(log_variance=log_variance))
-        explained, second, sd, clip_thresholds = np.zeros((4, 0))
+        self._explained = np.zeros(0)
         if self.stages:
             difference = np.array([stage.centre for stage in self.stages]) - self.mean
-            explained = (
+            self._explained = (
                 self.posterior_variance()
                 + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
                 / self.n
             )
+        tails = self._fitted_tails()
+        self.tail = tails[0]
+        self.possible_tail = tails[-1]
+
+    def _fitted_tails(self, sizes: tuple[Array, Array] = ONE_SIZE) -> list[NoiseTail]:
+        """Noise as a normal core with a rare part, as releases show it and as it may be.
+
+        ``sizes`` of the noise, and shares of the records that have them: the tails are at size 1.
+        """
+        priors = [TailPrior(self._doubt)]
+        if self.learn_noise:
+            log_variance = math.log(self.noise_variance), POSTERIOR.log_noise_sd
+            priors.append(TailPrior(log_variance=log_variance))
+        second, sd, clip_thresholds = np.zeros((3, 0))
+        if self.stages:
             second, sd, clip_thresholds = np.array(
                 [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
             ).T
-        tails = fit_noise_tails(
-            self.s2, explained, second, sd, clip_thresholds, self.longest_residual(), priors
+        return fit_noise_tails(
+            self.s2,
+            self._explained,
+            second,
+            sd,
+            clip_thresholds,
+            self.longest_residual(),
+            priors,
+            sizes,
         )
-        self.tail = tails[0]
-        self.possible_tail = tails[-1]
 
     def longest_residual(self) -> float:
         """Largest residual of outputs within their bounds, in half-ranges of y."""
@@ -832,9 +921,11 @@ class StagedPosterior:
         Stages go by ``mean``, under the mean of the priors: careful where there are no records, but
         unlikely short lengthscales let noise through.
         """
-        if self.learn_prior and len(self._roots) > 1:
-            return self.hypothesis_weights @ self._means
-        return self.mean
+        if not self.learn_prior or len(self._roots) == 1:
+            return self.mean
+        if self._uneven_shifts is not None:  # since the hypotheses were weighed
+            self._means[self._likely] = self._fits(self._likely)[0]
+        return self.hypothesis_weights @ self._means
 
     def feature_mean_square(self, j: int) -> float:
         """Mean square of one feature among the records, as B̂ has it.
@@ -930,11 +1021,16 @@ class StagedPosterior:
             thresholds,
             np.array([stage.centre for stage in self.stages]),
         )
-        biases = self._clip_biases(self.tail)
-        unseen = (self._clip_biases(self.possible_tail) - biases)[:, 1]
+        unseen = self._clip_biases(self.possible_tail) - self._clip_biases(self.tail)
         bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
         bias = ClipBias(
-            biases, bias_mean, bias_covariance, unseen, self._weights_of_one, POSTERIOR.local_bias
+            self._clip_shifts(),
+            bias_mean,
+            bias_covariance,
+            unseen[:, 1],
+            self._weights_of_one,
+            self._noise_size,
+            POSTERIOR.local_bias,
         )
         return joint_posterior(
             moments,

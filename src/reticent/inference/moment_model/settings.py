@@ -135,6 +135,8 @@ class ClippedMomentSettings:
         rounding.
     second_moment_error : float
         Relative error of a second moment: residuals are not quite normal.
+    size_slices : int
+        Shares of the records, ordered by how large their noise is, that have one size each.
     """
 
     min_gain: Tuned[float] = 0.3
@@ -151,6 +153,7 @@ class ClippedMomentSettings:
     skew_sd: Prior[float] = 2.0
     block_rows: Numerical[int] = 64
     second_moment_error: Prior[float] = 0.05
+    size_slices: Numerical[int] = 8
 
 
 @dataclass(frozen=True)

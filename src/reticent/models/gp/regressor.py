@@ -753,6 +753,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             float(np.mean(quadratic_forms(phi, posterior.prior)))
             + truncated / state.mean_square_weight
         )
+        noise_scale = None
+        if state.sizes and not posterior.has_two_values:
+            noise_scale = posterior.noise_scale(
+                state.sizes[j], phi, posterior.mean, posterior.error_covariance(support)
+            )
+            posterior.learn_noise_sizes(noise_scale, phi)
         mean = posterior.mean
         if self._joint_step(state):
             mean, covariance = posterior.averaged_with_joint(state.representative_points)
@@ -764,9 +770,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if posterior.has_two_values:
             outcome = replace(outcome, kind="binary")
         nonprivate = posterior.nonprivate_covariance()
-        noise_scale = None
-        if state.sizes and not posterior.has_two_values:
-            noise_scale = posterior.noise_scale(state.sizes[j], phi, mean, covariance)
+        if noise_scale is not None:
             covariance, nonprivate = (
                 posterior.with_uneven_noise(one, noise_scale, phi, private=private)
                 for one, private in ((covariance, True), (nonprivate, False))
