@@ -82,14 +82,29 @@ class OutputPosterior:
 
     def mean_at(self, phi: Array) -> Array:
         """Mean of f (points,), in the units of y and where a mean of y can lie."""
-        return self.outcome.bounded(self.midpoint + self.half_range * (phi @ self.mean))
+        return self.outcome.bounded(self._unbounded_mean(phi))
 
-    def noise_variance_at(self, phi: Array, extrapolation_weight: Array) -> Array:
+    def output_mean_at(self, phi: Array, function_variance: Array) -> Array:
+        """Mean of an output (points,), given that the mean of y lies where it can.
+
+        ``function_variance`` (points,): sum of `variance_parts`. Of two values, the probability of
+        one may be nearly zero, and is not zero for certain.
+        """
+        return self.outcome.possible_moments(self._unbounded_mean(phi), function_variance)[0]
+
+    def _unbounded_mean(self, phi: Array) -> Array:
+        return np.asarray(self.midpoint + self.half_range * (phi @ self.mean))
+
+    def noise_variance_at(
+        self, phi: Array, extrapolation_weight: Array, function_variance: Array
+    ) -> Array:
         """Variance of the observation noise (points,), in squared units of y.
 
         Where the records say nothing it is as large as it is among them on average.
+        ``function_variance`` (points,): sum of `variance_parts`.
         """
-        variance = self.dispersion * self.outcome.unit_variance(self.mean_at(phi))
+        mean = self._unbounded_mean(phi)
+        variance = self.dispersion * self.outcome.unit_variance(mean, function_variance)
         if self.noise_scale is not None:
             log_ratio = (1 - extrapolation_weight) * self.noise_scale.log_ratio(phi)
             variance = variance * np.exp(log_ratio)

@@ -776,12 +776,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 for one, private in ((covariance, True), (nonprivate, False))
             )
         middle = outcome.low / 2 + outcome.high / 2
-        means = outcome.bounded(middle + half_range * (phi @ mean))
         weights = posterior.densities.mean(axis=0)
         weights = weights / weights.sum()
-        dispersion = outcome.dispersion((noise_std or 0.0) ** 2, means, weights)
+        unit_variances = outcome.unit_variance(
+            middle + half_range * (phi @ mean), half_range**2 * quadratic_forms(phi, covariance)
+        )
+        dispersion = outcome.dispersion((noise_std or 0.0) ** 2, unit_variances, weights)
         if outcome.kind == "binary":
-            noise_std = math.sqrt(float(weights @ outcome.unit_variance(means)))
+            noise_std = math.sqrt(float(weights @ unit_variances))
         return OutputPosterior(
             middle,
             half_range,
@@ -891,16 +893,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if not 0 < as_float(level) < 1:
             raise BadInput(f"level must be between 0 and 1, not {level!r}.", parameter="level")
         parts = self.variance_parts(X)
-        means = np.asarray(self.predict(X))
+        moments = self._moments(X, variances=True)
+        means = moments[:, 0]
         function = parts["model"] + parts["privacy"]
         shape = means.shape
-        by_output = [values.reshape(len(means), -1).T for values in (means, function)]
-        noises = parts["noise"].reshape(len(means), -1).T
+        columns = (means, function, parts["noise"], moments[:, 4])
+        by_output = [values.reshape(len(means), -1).T for values in columns]
         ends = []
-        for output, mean, variance, noise in zip(self._outputs, *by_output, noises, strict=True):
+        for output, mean, variance, noise, single in zip(self._outputs, *by_output, strict=True):
             outcome = output.outcome
             if outputs:
-                ends.append(outcome.output_band(mean, variance + noise, level))
+                ends.append(outcome.output_band(single, variance + noise, level))
             else:
                 half = norm.isf((1 - level) / 2) * np.sqrt(variance)
                 ends.append((outcome.bounded(mean - half), outcome.bounded(mean + half)))
@@ -960,9 +963,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
 
     def _moments(self, X: object, *, variances: bool) -> Array:
-        """Mean of each output and, on request, its variances by model, privacy noise and noise.
+        """Mean of the function and, on request, variances by model, privacy noise and noise.
 
-        Shape (len(X), 1 or 4), with several outputs (len(X), 1 or 4, outputs).
+        And then the mean of an output (`OutputPosterior.output_mean_at`). Shape (len(X), 1 or 5),
+        with several outputs (len(X), 1 or 5, outputs).
         """
         unit, lacking = fill_missing(self._unit(X))
         blocks = []
@@ -977,8 +981,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 ) -> Array:
                     columns = [output.mean_at(phi)]
                     if variances:
-                        columns += output.variance_parts(phi, weight)
-                        columns.append(output.noise_variance_at(phi, weight))
+                        parts = output.variance_parts(phi, weight)
+                        noise = output.noise_variance_at(phi, weight, parts[0] + parts[1])
+                        columns += [*parts, noise]
+                        columns.append(output.output_mean_at(phi, parts[0] + parts[1]))
                     return np.stack(columns, axis=1)
 
                 blocks.append(self._for_each_output(moments))
