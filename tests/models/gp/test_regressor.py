@@ -434,6 +434,17 @@ def test_nothing_fails_after_the_charge_however_little_the_noise():
     assert np.isfinite(model.predict(AT / 4)).all()
 
 
+def test_nothing_fails_after_the_charge_where_noise_hides_every_feature():
+    """One function of seven inputs, and five records: its sum of squares may be told as zero."""
+    bounds = Bounds(x=[(-1, 1)] * 7, y=(-1, 1))
+    params = {"bounds": bounds, "learn_kernel": False, "basis": 1, "stages": 7}
+    for seed in range(8):
+        model = GPRegressor(
+            0.5 * RBF(2.0), epsilon=10, delta=1e-300, random_state=seed, **params
+        ).fit(np.zeros((5, 7)), np.zeros(5))
+        assert np.isfinite(model.predict(np.zeros((1, 7)), return_std=True)).all()
+
+
 @pytest.mark.parametrize(
     "params",
     [
