@@ -141,3 +141,11 @@ def test_noise_that_hides_everything_leaves_the_odds_about_as_they_were():
     rng = np.random.default_rng(6)
     outputs = np.where(rng.random(2_000) < 0.02, 1.0, -1.0)
     assert 0.02 < posterior_of(outputs, sd=1.0)[0].probability < 0.9
+
+
+@pytest.mark.parametrize("sd", [10.0, 100.0])
+def test_more_noise_than_that_leaves_the_odds_exactly_as_they_were(sd):
+    rng = np.random.default_rng(6)
+    outputs = rng.uniform(-0.6, 0.6, 2_000)
+    posterior, _ = posterior_of(outputs, log_odds=-1.5, sd=sd)
+    assert posterior.log_odds == pytest.approx(-1.5, abs=0.3)

@@ -66,7 +66,7 @@ MODEL_OPTIONS = {
         str,
         "KIND",
         "gp, gp-labels: what outputs are: real or binary; of gp also count or positive. If left "
-        "out, binary of yes and no, real of others.",
+        "out, binary of yes and no, real of others; gp finds out whether numbers are two values.",
     ),
     "noise_column": (LevelColumn, None),
     "n_clusters": option(int, "K", "kmeans: number of clusters; 8 if left out."),

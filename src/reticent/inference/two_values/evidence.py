@@ -156,8 +156,11 @@ def two_valued_log_evidence(apart: Array, along: Array, covariance: Array) -> fl
 
 
 def _log_width(information: Array) -> Array:
-    """Logarithm of the part of the range of levels that such information leaves open."""
-    return np.asarray(np.log(2 * math.pi / information) / 2 - math.log(2))
+    """Logarithm of the part of the range of levels that such information leaves open.
+
+    All of it at most: without that, releases that tell nothing would speak for two values.
+    """
+    return np.asarray(np.minimum(np.log(2 * math.pi / information) / 2 - math.log(2), 0.0))
 
 
 def noise_log_evidence(

@@ -6,9 +6,9 @@ the gain g_k(x) and the offset b_k(x) of stage k
 
     A_k = Σ φ (g_k ω y + b_k)  =  D_k w + n·E[φ b_k] + noise,   D_k = n·E[φφᵀ g_k]
 
-Stages merge with weights ω_k as there, each over its mean gain; the variance of the
-outputs is known given their mean. What gains differ from place to place is integrated over the
-points, by the density of the records.
+Stages merge with weights ω_k as there, each over its mean gain ḡ_k (ω without an index is the
+weight of a record); the variance of the outputs is known given their mean. What gains differ from
+place to place is integrated over the points, by the density of the records.
 """
 
 import math
@@ -204,12 +204,10 @@ class TwoValuedPosterior:
         gain = np.maximum(residuals.gain @ density, TWO_VALUES.rounding)
         centres = np.array([stage.centre for stage in self._stages])
         noises = (np.array([stage.cross_sd for stage in self._stages]) / gain) ** 2
-        # Σφ(ωy) as each stage tells it, as if its gain were the same everywhere
-        differing = (residuals.gain - gain[:, None]) * residuals.centres
-        offset = residuals.offset + residuals.gain * residuals.centres
-        observed = np.array([stage.cross for stage in self._stages])
-        observed += n * ((differing - offset) * density) @ P
-        observed = observed / gain[:, None] + centres @ B
+        # (A_k − n·E[φ b_k])/ḡ_k; the Σφφᵀc_k in it is taken out by B̂ and not by the points
+        offset = residuals.offset + gain[:, None] * residuals.centres
+        cross = np.array([stage.cross for stage in self._stages])
+        observed = (cross - n * (offset * density) @ P) / gain[:, None] + centres @ B
         for _ in range(POSTERIOR.max_iterations):
             gram_errors = (self.mean - centres) ** 2 + np.diag(self.covariance)
             omega = 1 / (noises + gram_errors @ gram.entry_variance.mean(axis=0))
