@@ -250,7 +250,8 @@ class _Linearisation:
         local = np.square(Q.T @ self._local).sum(axis=1)
         one = bias.constant @ view.law @ bias.constant
         products = np.einsum("kcm,cd,ldm->kl", self._shifts, moments, bias.shifts, optimize=True)
-        shared += local[:, None, None] * products / one
+        if one != 0.0:  # noise may hide the function 1 altogether
+            shared += local[:, None, None] * products / one
         p = view.density
         delta = (weights - stages.centres) @ self._features.T
         same_records = self._problem.noise.covariance(delta, stages.thresholds, p)

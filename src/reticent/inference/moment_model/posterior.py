@@ -528,8 +528,10 @@ class StagedPosterior:
             places = B @ times_root(self._noise_size, self._root)
         local = places @ places.T
         local *= POSTERIOR.local_bias**2 / np.vdot(self._point_moment, self.prior)
-        # a basis may lack the function 1 altogether; then clips move none of its functions
-        square_of_one = max(float(self._weights_of_one @ B @ self._weights_of_one), 1e-300)
+        # noise may hide the function 1 altogether; then what clips move of it says nothing
+        one = self._weights_of_one
+        least_square = max(JITTER * float(np.trace(B)) * float(one @ one), 1e-300)
+        square_of_one = max(float(one @ B @ one), least_square)
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
             gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
