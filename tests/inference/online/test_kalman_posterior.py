@@ -431,34 +431,3 @@ def test_units_of_the_first_guess_follow_those_of_the_weights():
     assert one._filters[0].guess == pytest.approx(factor**2)
     assert one._filters[0].prior == pytest.approx(factor**2)
     assert one.covariance == pytest.approx(np.diag(factor**2))
-
-
-def test_records_that_were_shortened_do_not_bend_the_model():
-    """What is added up are shorter features; the weights are those of the whole ones."""
-    rng = np.random.default_rng(11)
-    w = np.array([0.4, -0.8, 0.6])
-    x = rng.uniform(-1, 1, size=4000)
-    whole = np.column_stack([np.ones_like(x), x, 3 * x**2])
-    length = np.linalg.norm(whole, axis=1, keepdims=True)
-    short = whole / np.maximum(length, 1)
-    rewards = whole @ w + 0.1 * rng.normal(size=len(x))
-    centre = np.array([0.1, 0.2, 0.3])
-    T = np.linalg.lstsq(short, whole, rcond=None)[0]
-    found = []
-    for lengthening in (T, None):
-        one = KalmanPosterior([np.eye(3)], np.zeros(1), 0.01)
-        one.add(
-            A=short.T @ (rewards - short @ centre),
-            A_sd=1.0,
-            B=short.T @ short,
-            q=0.0,
-            q_sd=np.inf,
-            n=len(x),
-            clip_threshold=FAR,
-            centre=centre,
-            unclipped=True,
-            lengthening=lengthening,
-        )
-        found.append(np.abs(one.mean - w) / np.sqrt(np.diag(one.covariance)))
-    assert found[0].max() < 3
-    assert found[1].max() > 10

@@ -2,22 +2,16 @@
 
 The policy can simulate its next batch under an assumed context distribution, which gives a prior
 guess L of E[φφᵀ]; the batch's B is n·L, up to sampling and to a context distribution that is not
-the assumed one. In the axes ψ of L, in which the noise of a release is what it was, entries of
-B − n·L are taken as independent, of variance
+the assumed one. In the axes of L, in which the noise of a release is what it was, entries of B −
+n·L are taken as independent, of variance
 
-    E[ψ_i²ψ_j²]·(n·(1 + n/simulated) + κ·n²) + U[ψ_i²ψ_j²]·(un + (un)²),
+    λ_i·λ_j · (n·(1 + n/simulated) + κ·n²),      twice that on the diagonal.
 
-E over the simulated records and U over the whole box. κ, the mismatch, says how wrong the guess is,
-as if it were known from 1/κ records alone. un is how many records may be anywhere,
-u = 1/simulated + √κ/2: none is expected, for "no residual there" would be learned of places where
-nobody was. By the fourth moments a direction in which few records are long is known worse than its
-mean square.
-
-κ is the same for all batches, and the likelihood of all releases determines it. Of all likely κ the
-largest is taken, because overconfidence in a wrong context distribution is never corrected.
+κ, the mismatch, says how wrong the guess is, and how many records may be anywhere. It is the same
+for all batches, and the likelihood of all releases determines it. Of all likely κ the largest is
+taken, because overconfidence in a wrong context distribution is never corrected.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +32,8 @@ class SimulatedGramSettings:
     ----------
     mismatches : tuple of float
         Candidates of κ.
+    min_uniform_fraction : float
+        Fraction of the records that may be anywhere if κ = 0; it grows by √κ/2.
     likely_misfit : float
         Excess over the least misfit (twice the negative log-likelihood) of a κ that is likely.
     clear_release : float
@@ -46,19 +42,21 @@ class SimulatedGramSettings:
     """
 
     mismatches: Prior[tuple[float, ...]] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
+    min_uniform_fraction: Prior[float] = 0.02
     likely_misfit: Tuned[float] = 2.0
     clear_release: Tuned[float] = 0.9
 
 
 _SETTINGS = SimulatedGramSettings()
 MISMATCH_GRID = np.array(_SETTINGS.mismatches)
+_UNIFORM_FRACTIONS = _SETTINGS.min_uniform_fraction + MISMATCH_GRID**0.5 / 2
 
 
 class SimulatedGramPrior:
     """Posterior of B = Σφφᵀ of one batch, from a simulated prior and a noisy release.
 
-    Parameters: features of the simulated records (simulated, m); features of candidates that fill
-    the box evenly (points, m); the number of records; the released matrix (m, m) with the standard
+    Parameters: features of the simulated records (simulated, m); E[φφᵀ] of candidates that are
+    drawn uniformly (m, m); the number of records; the released matrix (m, m) with the standard
     deviation of its noise off the diagonal; and ``misfit`` (mismatches,), what earlier batches said
     about each κ.
 
@@ -69,38 +67,37 @@ class SimulatedGramPrior:
     """
 
     def __init__(
-        self, simulated: Array, even: Array, n: float, released: Array, sd: float, misfit: Array
+        self, points: Array, uniform: Array, n: float, released: Array, sd: float, misfit: Array
     ) -> None:
-        unseen = 1 / len(simulated)  # a share of records as small as this may not show
-        moment = simulated.T @ simulated / len(simulated)
-        anywhere = even.T @ even / len(even)
-        # with a few records anywhere, so that directions in which none was simulated have an order
-        self.axes: Array = np.linalg.eigh((1 - unseen) * moment + unseen * anywhere)[1]
-        expected = n * (self.axes.T @ moment @ self.axes)
-        deviation = self.axes.T @ released @ self.axes - expected
-        noise = (1 + np.eye(len(moment))) * sd**2
-        simulated_squares = _mean_square_products(simulated @ self.axes)
-        even_squares = _mean_square_products(even @ self.axes)
-
-        def prior_variance_of(k: int) -> Array:
-            """Variances of the entries of B (m, m) under the k-th κ."""
-            rounds_anywhere = n * (unseen + math.sqrt(MISMATCH_GRID[k]) / 2)
-            sampling = n * (1 + n * unseen) + MISMATCH_GRID[k] * n**2
-            elsewhere = rounds_anywhere + rounds_anywhere**2
-            return np.asarray(simulated_squares * sampling + even_squares * elsewhere)
-
+        simulated = points.T @ points / len(points)
+        symmetry = 1 + np.eye(len(uniform))
+        sampling_variance = n * (1 + n / len(points))
+        noise = symmetry * sd**2
+        candidates = []
         new_misfit = np.zeros(len(MISMATCH_GRID))
-        for k in range(len(MISMATCH_GRID)):
-            total = prior_variance_of(k) + noise
-            new_misfit[k] = np.sum(np.triu(np.log(total) + deviation**2 / total))
+        for k, (mismatch, uniform_fraction) in enumerate(
+            zip(MISMATCH_GRID, _UNIFORM_FRACTIONS, strict=True)
+        ):
+            values, axes = np.linalg.eigh(
+                (1 - uniform_fraction) * simulated + uniform_fraction * uniform
+            )
+            values = np.maximum(values, 1e-12 * values[-1])
+            deviation = axes.T @ released @ axes - np.diag(n * values)
+            prior_variance = (
+                symmetry * np.outer(values, values) * (sampling_variance + mismatch * n**2)
+            )
+            new_misfit[k] = np.sum(
+                np.triu(np.log(prior_variance + noise) + deviation**2 / (prior_variance + noise))
+            )
+            candidates.append((axes, values, deviation, prior_variance))
         self.misfit: Array = misfit + new_misfit - new_misfit.min()
         chosen = int(np.flatnonzero(self.misfit <= self.misfit.min() + _SETTINGS.likely_misfit)[-1])
         self.mismatch = float(MISMATCH_GRID[chosen])
-        prior_variance = prior_variance_of(chosen)
+        self.axes, values, deviation, prior_variance = candidates[chosen]
         kept = prior_variance / (prior_variance + noise)
         self.entry_variance: Array = kept * noise
         self.noise_variances: Array = (kept**2 * noise).sum(axis=1)
-        estimate = expected + kept * deviation
+        estimate = np.diag(n * values) + kept * deviation
         if float((kept * prior_variance).sum()) >= _SETTINGS.clear_release * prior_variance.sum():
             estimate = _without_noise(estimate, self.noise_variances)
         guess = self.axes @ estimate @ self.axes.T
@@ -126,12 +123,6 @@ class SimulatedGramPrior:
         factor = 1 + (found / expected - 1) * prior_variance / (prior_variance + error_variance)
         inside = hidden @ hidden.T @ guess
         return guess + (min(factor, 1.0) - 1) * (inside + inside.T) / 2
-
-
-def _mean_square_products(features: Array) -> Array:
-    """E[φ_i²φ_j²] over rows of features (records, m); an array (m, m)."""
-    squares = features**2
-    return np.asarray(squares.T @ squares / len(squares))
 
 
 def _without_noise(matrix: Array, row_variances: Array) -> Array:

@@ -105,9 +105,6 @@ class _Batch:
         As `KalmanPosterior.add` got them.
     values, vectors
         Eigenvalues (m,) of B, the largest first, and eigenvectors (m, m).
-    directions
-        Of the weights, (m, m): what is seen along an eigenvector is ``values`` times the weights
-        along one of these. The eigenvectors themselves where no features were shortened.
     error_axes
         Axes of ``entry_variance`` (m, m), in those of B; None where B is exact.
     gain, distortion
@@ -122,7 +119,6 @@ class _Batch:
     A_sd: float
     values: Array
     vectors: Array
-    directions: Array
     q: float
     q_sd: float
     n: float
@@ -196,17 +192,15 @@ class _Filter:
         positive = np.maximum(values, batch.hidden)
         noise_sd = batch.A_sd / batch.gain
         scale = np.sqrt((s2 + truncation + batch.distortion) * positive + noise_sd**2)
-        D = batch.directions
-        shift = U.T @ batch.centre - D.T @ self.mean
-        CD = self.covariance @ D
-        K = D.T @ CD
+        shift = U.T @ (batch.centre - self.mean)
+        K = U.T @ self.covariance @ U
 
         rows = values / scale
         carried = batch.noise_carryover * noise_sd / scale
-        X = (self.cross @ U) * carried
+        X = (U.T @ self.cross @ U) * carried
         Z = (U.T @ self.noise_covariance @ U) * np.outer(carried, carried)
-        known = CD * rows - X  # covariance of w with what is seen
-        seen = rows[:, None] * (D.T @ known) - (X.T @ D) * rows + Z
+        known = K * rows - X  # covariance of w with what is seen
+        seen = rows[:, None] * known - X.T * rows + Z
         seen += np.diag(((s2 + truncation + batch.distortion) * positive + noise_sd**2) / scale**2)
         if batch.entry_variance is not None and batch.error_axes is not None:
             axes = batch.error_axes
@@ -215,7 +209,7 @@ class _Filter:
             np.fill_diagonal(error, batch.entry_variance @ np.diag(turned))
             seen += (axes @ error @ axes.T) / np.outer(scale, scale)
         lower = robust_cholesky(seen, _ROUNDING)
-        G = solve_lower(lower, known.T)
+        G = solve_lower(lower, known.T) @ U.T
         F = solve_lower(lower, np.diag(noise_sd / scale)) @ U.T
         innovation = U.T @ (batch.A / batch.gain) / scale
         innovation += rows * shift + carried * (U.T @ self.noise)
@@ -241,8 +235,8 @@ class _Filter:
             return
         n = batch.n
         values = batch.values
-        K = batch.directions.T @ self.covariance @ batch.directions
-        shift = batch.vectors.T @ batch.centre - batch.directions.T @ self.mean
+        K = batch.vectors.T @ self.covariance @ batch.vectors
+        shift = batch.vectors.T @ (batch.centre - self.mean)
         spread = np.diag(K) + shift**2
         explained = max(float(values @ spread), 0.0) / n
         weighted = values * shift
@@ -388,8 +382,6 @@ class KalmanPosterior:
         unclipped: bool = False,
         noise_variances: Array | None = None,
         hidden: float = 0.0,
-        lengthening: Array | None = None,
-        bend: float = 0.0,
     ) -> None:
         """Condition on a batch of n records, whose residuals were clipped around φᵀ``centre``.
 
@@ -420,23 +412,12 @@ class KalmanPosterior:
             which B stands above the eigenvalues of such noise.
         hidden : float
             About what the true B is in the other directions, where its estimate may be zero.
-        lengthening : (m, m) array, optional
-            T, if records have longer features φ than those that are added up, φ ≈ Tᵀφ′: A
-            tells of Σφ′(φᵀw − φ′ᵀc) ≈ B(Tw − c). None: the two are the same.
-        bend : float
-            Variance of (φ − Tᵀφ′)ᵀw over records, which counts as noise.
         """
         gain, distortion = 1.0, 0.0
         if not unclipped:
-            moment = B
-            if lengthening is not None:
-                moment = lengthening.T @ B @ lengthening
-            gain, distortion = self._clipped(q / n, q_sd / n, n, clip_threshold, moment)
+            gain, distortion = self._clipped(q / n, q_sd / n, n, clip_threshold, B)
         values, vectors = np.linalg.eigh(B)
         values, vectors = values[::-1], vectors[:, ::-1]
-        directions = vectors
-        if lengthening is not None:
-            directions = lengthening.T @ vectors
         error_axes = None
         resolved = len(values)
         if axes is not None:
@@ -448,7 +429,6 @@ class KalmanPosterior:
             A_sd=A_sd,
             values=values,
             vectors=vectors,
-            directions=directions,
             q=q,
             q_sd=q_sd,
             n=n,
@@ -459,7 +439,7 @@ class KalmanPosterior:
             noise_carryover=noise_carryover,
             unclipped=unclipped,
             gain=gain,
-            distortion=distortion + bend,
+            distortion=distortion,
             resolved=resolved,
             hidden=hidden,
             units=self._units,

@@ -332,7 +332,7 @@ class JointBandit:
             stream.add(self._statistic(), batch, coded=True, person=whose)
             if self._public_contexts:
                 contexts = batch[~np.isnan(batch[:, :-1]).any(axis=1), :-1]
-                phi = self.posterior_.shortened(self.posterior_.features(contexts))
+                phi = self.posterior_.features(contexts)
                 self._public_gram += phi.T @ phi
                 self._public_rounds += len(contexts)
             self.rounds_ += len(batch)

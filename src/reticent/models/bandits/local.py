@@ -120,7 +120,7 @@ class LocalBanditClient:
         missing = np.isnan(rows)
         with np.errstate(all="ignore"):
             unit = self._bounds.inputs_alone().scale(rows)
-            phi = self._statistic.feature_map.long(np.where(missing, 0.0, unit))
+            phi = self._statistic.feature_map.features(np.where(missing, 0.0, unit))
             scores = upper_confidence_bound(
                 phi[None], self._mean, self._covariance_root, self._exploration_weight
             )

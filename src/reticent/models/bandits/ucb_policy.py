@@ -203,9 +203,7 @@ class Policy:
         self.mean = self.posterior.mean * self._informed
         explored = _root(self.posterior.open_covariance(self._settings.open_share))
         self.covariance_root = (explored * self._informed).astype(np.float32)
-        self._simulated_functions = self._simulate_contexts()
-        self._simulated_features = self.shortened(self._simulated_functions)
-        self._lengthening, self._bend = self._learn_lengthening()
+        self._simulated_features = self._simulate_contexts()
         self.clip_threshold, centre = self._clip_window()
         self.statistic = stage(self.feature_map, centre[None, :], [self.clip_threshold])
 
@@ -246,7 +244,7 @@ class Policy:
         return self._batch_rounds * self.mu**2 / (4 * size)
 
     def _simulate_contexts(self) -> Array:
-        """Functions (rounds, m) at what would be chosen among sampled candidates.
+        """Features (rounds, m) of what would be chosen among sampled candidates.
 
         Other candidates each time.
         """
@@ -254,36 +252,9 @@ class Policy:
         parts = []
         for _ in range(0, self._simulated_rounds, rounds):
             candidates = self._sample_candidates(rounds * self.arms)
-            phi = self.feature_map.long(candidates).reshape(rounds, self.arms, -1)
+            phi = self.feature_map.features(candidates).reshape(rounds, self.arms, -1)
             parts.append(phi[np.arange(rounds), self.scores(phi).argmax(axis=1)])
         return np.concatenate(parts)
-
-    def shortened(self, phi: Array) -> Array:
-        """Features (…, m) that are added up: functions, no longer than R."""
-        radius2 = self.feature_map.radius2
-        squares = (phi**2).sum(axis=-1, keepdims=True)
-        return np.asarray(phi * np.sqrt(radius2 / np.maximum(squares, radius2)))
-
-    def _learn_lengthening(self) -> tuple[Array | None, float]:
-        """T (m, m), such that functions are about Tᵀ·features, and the variance that this leaves.
-
-        By least squares over the simulated rounds and as many places anywhere as there are points.
-        The variance is that of the reward function where the next batch will be. None where no
-        features are shortened.
-        """
-        points = quasi_random_points(self.dimension, self._settings.uniform_points)
-        functions = np.concatenate([self._simulated_functions, self.feature_map.long(points)])
-        features = self.shortened(functions)
-        if (features == functions).all():
-            return None, 0.0
-        gram = features.T @ features
-        gram += PROJECTION.jitter * np.trace(gram) / len(gram) * np.eye(len(gram))
-        beyond = np.linalg.solve(gram, features.T @ (functions - features))
-        lengthening = np.eye(len(gram)) + beyond
-        missed = (functions - features @ lengthening)[: len(self._simulated_functions)]
-        variances = ((missed @ self._exact_root) ** 2).sum(axis=1)
-        bend = float(np.mean(variances + (missed @ self.posterior.mean) ** 2))
-        return lengthening, bend
 
     def _clip_window(self) -> tuple[float, Array]:
         """Clip threshold, in half-ranges, and the weights (m,) of the fit that it lies around.
@@ -295,7 +266,7 @@ class Policy:
         """
         settings = self._settings
         posterior = self.posterior
-        points = self._simulated_functions
+        points = self._simulated_features
         middle_of_range = 0 * posterior.mean
         residual_sd = posterior.residual_sd(
             points.T @ points / len(points), self._largest_noise_variance()
@@ -307,20 +278,17 @@ class Policy:
         # Up to here a narrower clip would save no noise: privacy noise is half of sampling noise
         free = math.sqrt(self._squared_signal_to_noise(len(posterior.mean))) / 2
         clip = settings.clip * (1 + posterior.s2)
-        centre = posterior.mean
-        if self._lengthening is not None:
-            centre = self._lengthening @ centre
-        widest = self._largest_residual(centre)
+        widest = self._largest_residual()
         if free * residual_sd < widest and (
             residual_sd >= settings.wide_residual_sd or self._rewards_are_extreme()
         ):
             return 1.0, middle_of_range
-        return min(max(clip, free) * residual_sd, widest), centre
+        return min(max(clip, free) * residual_sd, widest), posterior.mean
 
-    def _largest_residual(self, centre: Array) -> float:
-        """The largest residual of a fit with weights ``centre`` that a reward can have anywhere."""
+    def _largest_residual(self) -> float:
+        """The largest residual of the present fit that a reward can have anywhere."""
         points = quasi_random_points(self.dimension, self._settings.uniform_points)
-        fit = self.feature_map.features(points) @ centre
+        fit = self.feature_map.features(points) @ self.posterior.mean
         return 1 + max(float(np.abs(fit).max()), 1.0)
 
     def _largest_noise_variance(self) -> float:
@@ -329,7 +297,7 @@ class Policy:
         A clip that is too narrow hides what would show it: rare rewards far from the others. But no
         reward within ±1 of the middle has a larger variance than 1 less its squared mean.
         """
-        fit = np.clip(self._simulated_functions @ self.posterior.mean, -1, 1)
+        fit = np.clip(self._simulated_features @ self.posterior.mean, -1, 1)
         possible = 1 - float(np.mean(fit**2))
         return max(min(self.posterior.largest_s2, possible), self.posterior.s2)
 
@@ -340,7 +308,7 @@ class Policy:
         have about the present fit.
         """
         posterior = self.posterior
-        fit = np.clip(self._simulated_functions @ posterior.mean, -1, 1)
+        fit = np.clip(self._simulated_features @ posterior.mean, -1, 1)
         truncation_variance = float(posterior.hypothesis_weights @ posterior.truncation_variance)
         least = self._settings.least_noise_sd**2 + truncation_variance
         excess = posterior.s2 - least
@@ -351,7 +319,7 @@ class Policy:
         """Whether no residual lies beyond the threshold, of rewards within ±1 of their middle."""
         if not centre.any():
             return clip_threshold >= 1
-        return clip_threshold >= self._largest_residual(centre)
+        return clip_threshold >= self._largest_residual()
 
     def set_context_sampler(self, draw: Callable[[int], Array]) -> None:
         """Simulate batches with candidates from ``draw(count)``, (count, d) in [−1, 1]ᵈ.
@@ -379,13 +347,13 @@ class Policy:
         return upper_confidence_bound(phi, self.mean, self.covariance_root, self.exploration_weight)
 
     def features(self, candidates: Array) -> Array:
-        """Functions (…, m) at candidates (…, d) in their own units.
+        """Features (…, m) of candidates (…, d) in their own units.
 
         Of one that lacks a value, those with the middle of the range in its place.
         """
         flat = candidates.reshape(-1, self.dimension)
         unit = self.bounds.inputs_alone().scale(flat)
-        phi = self.feature_map.long(np.where(np.isnan(unit), 0.0, unit))
+        phi = self.feature_map.features(np.where(np.isnan(unit), 0.0, unit))
         return phi.reshape(*candidates.shape[:-1], self.feature_map.columns)
 
     def choose(self, candidates: Array | Sequence[Array], words: Words) -> NDArray[np.int64]:
@@ -425,18 +393,17 @@ class Policy:
         if release.n > 0:
             n = self._complete_rounds(decoded.gram, decoded.off_diagonal_sd * noise, release.n)
             points = self._settings.uniform_points
-            functions = self.feature_map.long(quasi_random_points(self.dimension, points))
-            uniform = self.shortened(functions)
+            uniform = self.feature_map.features(quasi_random_points(self.dimension, points))
             gram = SimulatedGramPrior(
                 self._simulated_features,
-                uniform,
+                uniform.T @ uniform / points,
                 n,
                 decoded.gram,
                 decoded.off_diagonal_sd * noise,
                 self._context_misfit,
             )
             self._context_misfit = gram.misfit
-            self._learn_candidates(functions, decoded.gram, decoded.off_diagonal_sd * noise, n)
+            self._learn_candidates(uniform, decoded.gram, decoded.off_diagonal_sd * noise, n)
             echo = release.statistic.get("echo", 0.0)
             self.posterior.add(
                 A=decoded.scaled_cross[:, 0] * clip_threshold,
@@ -453,22 +420,20 @@ class Policy:
                 unclipped=self._nothing_clipped(clip_threshold, centre),
                 noise_variances=gram.noise_variances,
                 hidden=gram.hidden,
-                lengthening=self._lengthening,
-                bend=self._bend,
             )
         most = self._settings.least_simulated_rounds
         if self._staged:
             most = self._settings.most_simulated_rounds
         self._after_batch(release.n, most)
 
-    def _learn_candidates(self, functions: Array, gram: Array, sd: float, n: float) -> None:
+    def _learn_candidates(self, features: Array, gram: Array, sd: float, n: float) -> None:
         """Learn from a released Gram matrix where candidates are, for the batches to come.
 
-        ``functions`` (points, m): at the points of the density; ``sd``: of the matrix's noise.
+        ``features`` (points, m): at the points of the density; ``sd``: of the matrix's noise.
         """
         density = self._candidate_density
         if density is not None:
-            density.learn(self.shortened(functions), self.scores(functions), gram, sd, n)
+            density.learn(features, self.scores(features), gram, sd, n)
 
     def _complete_rounds(self, gram: Array, sd: float, n: int) -> float:
         """About how many of n rounds lack nothing, from their noisy Gram matrix.
@@ -517,8 +482,6 @@ class Policy:
                 axes=np.eye(len(B)),
                 noise_carryover=echo,
                 unclipped=self._nothing_clipped(clip_threshold, centre),
-                lengthening=self._lengthening,
-                bend=self._bend,
             )
         self._after_batch(int(n), self._settings.most_simulated_rounds)
 
