@@ -91,11 +91,11 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         The prior of the function, in the units of the data (for counts: of records per unit of
         volume): sums and products of ConstantKernel, RBF, Matern, RationalQuadratic. A
         hyperparameter's own bounds are its prior; "fixed" means fixed. Default: an RBF kernel with
-        a length for each input; for means also a constant, and a Matérn kernel with ν = 5/2 in its
-        place as far as the released bins speak for it; words in no order have effects of their
-        own, alone and with the other inputs. A kernel that is given sees codes, and is refused for
-        more than two words in no order; beside it, the level of means may be anywhere in the range
-        of y.
+        a length for each input; for means also a constant, and for one number a Matérn kernel with
+        ν = 5/2 in its place as far as the released bins speak for it; words in no order have
+        effects of their own, alone and with the other inputs. A kernel that is given sees codes,
+        and is refused for more than two words in no order; beside it, the level of means may be
+        anywhere in the range of y.
     bins : int, list of int, or list of edges, optional
         Number of equal bins of each input between its bounds, or their edges. Default: chosen from
         the number of records, the noise and the number of inputs. For one to four inputs. An input
@@ -530,7 +530,8 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             variance = min(output_variance / least**2, 1.0)
             common = bounds, "mean", self._half, shortest, variance
             prior = replace(prior, kernel=self._kernel(*common), shortest=float(shortest.min()))
-            if self.kernel is None and any(numbers):
+            # of several inputs it was never measured, and takes three times as long
+            if self.kernel is None and sum(numbers) == 1:
                 rougher = self._kernel(*common, smoothness=BINNED.smoothness)
                 prior = replace(prior, rougher=rougher)
         self.sums_ = self._half * decoded.sums
